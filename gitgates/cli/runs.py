@@ -17,7 +17,15 @@ from gitgates.features.headless.commit import FAILED_REFS
 from gitgates.git.repo import Repo
 from gitgates.report import artifacts
 from gitgates.report.result import attempts_made, failed_gates
-from gitgates.report.statistics import COLUMNS, gate_stats, headless_stats, sparkline, trends
+from gitgates.report.statistics import (
+    COLUMNS,
+    gate_stats,
+    headless_stats,
+    mark_fixed,
+    outcome_word,
+    sparkline,
+    trends,
+)
 from gitgates.store import runs
 from gitgates.store.files import make_folder, read_state, replace_file
 from gitgates.store.log import read_ledger
@@ -79,10 +87,14 @@ def list_command(fmt: str, limit: int) -> int:
     """List runs, the newest first.
 
     The result is the verdict of the last attempt; the gates are those that did not pass in it.
-    `logs only`: all gates passed in a git hook, or the run was killed after one had printed
-    something.
+    `fixed`: they have all passed since then in the same working tree. `logs only`: all gates
+    passed in a git hook, or the run was killed after one had printed something.
     """
-    documents = _documents(current_repo(), limit)[::-1]
+    repo = current_repo()
+    documents = _documents(repo, limit)[::-1]
+    mark_fixed(
+        filter(None, (document for _, document in documents)), read_all(repo.shared_state_abs)
+    )
     rows = [_row_fields(run_id, document) for run_id, document in documents]
     if fmt == "json":
         print_json({"version": _VERSION, "runs": rows})
@@ -100,7 +112,8 @@ def list_command(fmt: str, limit: int) -> int:
 def show(run_id: str, fmt: str) -> int:
     """Show one run: ID is its name, a prefix of it, or `latest`.
 
-    Prints its summary.md; as JSON, its result.json.
+    Prints its summary: as text on a terminal, elsewhere as Markdown (summary.md). As JSON, its
+    result.json.
     """
     repo = current_repo()
     run_abs = f"{repo.state_abs}/runs/{_find(repo, run_id)}"
@@ -116,6 +129,8 @@ def show(run_id: str, fmt: str) -> int:
             f"{os.path.basename(run_abs)} has no results",
             f"All gates passed, or it was killed. Logs: {run_abs}/logs",
         )
+    if fmt == "text" and sys.stdout.isatty():
+        data = artifacts.plain_summary(data.decode("utf-8", "replace")).encode()
     dump(data)
     return errors.OK
 
@@ -199,6 +214,7 @@ def page(output: str) -> int:
 
     repo = current_repo()
     documents = [document for _, document in _documents(repo) if document]
+    mark_fixed(documents, read_all(repo.shared_state_abs))
     revisions = (f"--max-count={_COMMITS}", "HEAD") if repo.head else ()
     commits = verify(repo, revisions, lambda _text: None, writes=False)
     rows = [commit_fields(commit, commit.missing()) for commit in commits]
@@ -299,6 +315,7 @@ def _row_fields(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
     return {
         "execution_id": run_id,
         "outcome": document["outcome"],
+        "fixed": document.get("fixed", False),
         "host": document["host"],
         "hook": last["hook"],
         "timestamp": cycle["attempts"][0]["timestamp"],
@@ -381,5 +398,5 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
         plain_line(run["hook"]),
         str(run["attempts"]),
         f"{run['total_duration_seconds']:.1f} s",
-        f"{run['outcome']}: {names}" if names else run["outcome"],
+        f"{outcome_word(run)}: {names}" if names else run["outcome"],
     )

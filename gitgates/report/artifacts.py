@@ -55,6 +55,8 @@ _SHOWN = 12_000  # characters of one output; result.json has more, and the log a
 _LONGEST_LINE = 2_000
 _HEAD = 3_000  # of them, from the beginning
 _MARKS = re.compile(r"([\\*\[\]<>|&~])")
+_ESCAPED = re.compile(r"\\([\\*\[\]<>|&~`])")
+_BARS = re.compile(r"(?<!\\)\|")
 _ENDS = {
     "passed": "✅ All gates passed after {}",
     "warned": "⚠️ Passed with warnings after {}",
@@ -294,6 +296,39 @@ def summary(document: dict[str, Any]) -> str:
     totals.append(f"**Total Attempts:** {len(attempts)}{allowed}")
     parts.append("\n".join(totals))
     return "\n\n".join(parts) + "\n"
+
+
+def plain_summary(markdown: str) -> str:
+    """Return a summary as text for a terminal: tables aligned, output indented, no marks."""
+    lines: list[str] = []
+    rows: list[list[str]] = []
+    fence = ""
+    for line in markdown.splitlines():
+        if fence:
+            if line == fence:
+                fence = ""
+            else:
+                lines.append(f"  | {line}")
+        elif line.startswith("|"):
+            if not line.startswith("|-"):
+                rows.append([_unmarked(cell.strip()) for cell in _BARS.split(line)[1:-1]])
+        else:
+            lines += _aligned(rows)
+            rows = []
+            if line.startswith("```"):
+                fence = line
+            elif line != "---":
+                lines.append(_unmarked(line.lstrip("#").strip()))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join([*lines, *_aligned(rows)])) + "\n"
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=False)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def _unmarked(text: str) -> str:
+    return _ESCAPED.sub(r"\1", re.sub(r"\*\*(.+?)\*\*|(?<!\\)\*(.+?)(?<!\\)\*", r"\1\2", text))
 
 
 def _headless(headless: dict[str, Any]) -> list[str]:

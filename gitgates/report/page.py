@@ -8,7 +8,7 @@ from gitgates.core.clean import plain, plain_line
 from gitgates.report.html import render
 from gitgates.report.result import attempts_made, details, turn_cost
 
-TONES = {"passed": "good", "warned": "odd"}  # of outcomes; any other: bad
+TONES = {"passed": "good", "fixed": "good", "warned": "odd"}  # of outcomes; any other: bad
 _GATE_TONES = {
     "passed": "good",
     "skipped": "soft",

@@ -13,7 +13,7 @@ from gitgates.core.record import Record
 from gitgates.report.html import render
 from gitgates.report.page import TONES, series
 from gitgates.report.result import attempts_made, failed_gates
-from gitgates.report.statistics import failures_found, gate_stats, trends
+from gitgates.report.statistics import failures_found, gate_stats, outcome_word, trends
 from gitgates.store.log import utc
 
 TYPE_CHECKING = False
@@ -180,8 +180,8 @@ def _session(runs: list[Row]) -> Row:
         "from": _minute(runs[0]["quality_gates"]["attempts"][0]["timestamp"]),
         "runs": len(runs),
         "attempts": sum(len(attempts_made(run)) for run in runs),
-        "outcome": _line(runs[-1]["outcome"]),
-        "tone": TONES.get(runs[-1]["outcome"], "bad"),
+        "outcome": _line(outcome_word(runs[-1])),
+        "tone": TONES.get(outcome_word(runs[-1]), "bad"),
     }
 
 
@@ -201,10 +201,11 @@ def _skip(entry: Row) -> Row:
 
 def _run(document: Row) -> Row:
     cycle, names = document["quality_gates"], ", ".join(failed_gates(document))
+    outcome = outcome_word(document)
     return {
         "id": _line(document["execution_id"]),
         "where": _line(f"{document['host']}, {cycle['attempts'][-1]['hook']}"),
-        "outcome": _line(f"{document['outcome']}: {names}" if names else document["outcome"]),
-        "tone": TONES.get(document["outcome"], "bad"),
+        "outcome": _line(f"{outcome}: {names}" if names else outcome),
+        "tone": TONES.get(outcome, "bad"),
         "seconds": f"{cycle['total_duration_seconds']:,.1f}",
     }

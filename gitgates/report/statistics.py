@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from statistics import fmean, median
 
-from gitgates.report.result import OUTCOMES
+from gitgates.report.result import OUTCOMES, failed_gates
 from gitgates.store.log import utc
 
 TYPE_CHECKING = False
@@ -263,6 +264,49 @@ def trends(proofs: Iterable[Proof]) -> list[dict[str, Any]]:
         {"gate": gate, "metric": metric, "values": values}
         for (gate, metric), values in sorted(values_by_metric.items())
     ]
+
+
+def mark_fixed(documents: Iterable[dict[str, Any]], proofs: Iterable[Proof]) -> None:
+    """Mark as `fixed` each failed run whose failed gates have all passed later in that tree."""
+    documents = [*documents]
+    failed = [
+        document
+        for document in documents
+        if failed_gates(document) and "headless" not in document
+        if OUTCOMES[document["outcome"]][0] == "failed"
+    ]
+    if not failed:
+        return
+    passes = [
+        (document["root"], result["name"], _time_of(document, attempt))
+        for document in documents
+        for attempt in document["quality_gates"]["attempts"]
+        for result in attempt["results"]
+        if result["passed"]
+    ]
+    passes += [(p.root_abs, p.gate, p.time_s) for p in proofs if p.status == "passed"]
+    newest: dict[tuple[str, str], float] = {}
+    for root, gate, time_s in passes:
+        newest[root, gate] = max(newest.get((root, gate), 0.0), time_s)
+    for document in failed:
+        failed_s = _time_of(document, document["quality_gates"]["attempts"][-1])
+        document["fixed"] = all(
+            newest.get((document["root"], gate), 0.0) > failed_s for gate in failed_gates(document)
+        )
+
+
+def outcome_word(document: dict[str, Any]) -> str:
+    """Return the outcome of a run for a list, or `fixed`."""
+    return "fixed" if document.get("fixed") else str(document["outcome"])
+
+
+def _time_of(document: dict[str, Any], attempt: dict[str, Any]) -> float:
+    """Return when an attempt began: its time is in seconds, the run's name has microseconds."""
+    texts = (attempt["timestamp"], document["execution_id"].partition("-")[0])
+    try:
+        return max(datetime.fromisoformat(text).timestamp() for text in texts)
+    except ValueError:
+        return 0.0
 
 
 def sparkline(values: list[float]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -69,6 +70,7 @@ def test_the_list_has_the_newest_first_and_says_what_came_of_each(repo: Repo) ->
     assert document["runs"][3] == {
         "execution_id": fixed,
         "outcome": "passed",
+        "fixed": False,
         "host": "claude",
         "hook": "Stop",
         "timestamp": "2024-01-15T10:30:00Z",
@@ -76,6 +78,25 @@ def test_the_list_has_the_newest_first_and_says_what_came_of_each(repo: Repo) ->
         "total_duration_seconds": 0.0,
         "failed": [],
     }
+
+
+def test_a_run_whose_gates_passed_later_is_not_listed_as_blocked(repo: Repo) -> None:
+    def results() -> list[str]:
+        return [line.partition("0.0 s  ")[2] for line in lines(repo, "runs")[1:]]
+
+    cycle(repo, attempt(visit("a", "failed"), visit("b", "failed")))
+    cycle(repo, FAILED)
+    passed = PROOF._replace(time_s=time.time() + 1)  # as a commit leaves it, which keeps no run
+    append(state(repo), (passed._replace(root_abs="/another/worktree"),))
+    assert results() == ["blocked: a", "blocked: a, b"]
+    append(state(repo), (passed._replace(root_abs=str(repo.path)),))
+    assert results() == ["fixed: a", "blocked: a, b"]
+    cycle(repo, attempt(visit("b", "passed")))
+    assert results() == ["passed", "fixed: a", "fixed: a, b"]
+    cycle(repo, attempt(visit("b", "failed")))
+    assert results() == ["blocked: b", "passed", "fixed: a", "fixed: a, b"]
+    listed = json.loads("".join(lines(repo, "runs", "list", "--format", "json")))["runs"]
+    assert [run["fixed"] for run in listed] == [False, False, True, True]
 
 
 def test_where_nothing_is_kept_that_is_said(repo: Repo) -> None:

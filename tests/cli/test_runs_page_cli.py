@@ -61,7 +61,7 @@ def test_the_page_of_a_repository(worked: Repo) -> None:
     assert f"{skipped} with &lt;b&gt;skip&lt;/b&gt; skipped: lint" in shown
     assert repaired not in shown
     assert "lint SKIP pre-commit" in shown
-    assert "git, pre-commit blocked: test" in shown
+    assert "git, pre-commit fixed: test" in shown
 
 
 @pytest.mark.slow

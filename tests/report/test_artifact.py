@@ -10,7 +10,7 @@ from artifact_support import START_S, attempt, visit
 
 from gitgates.core.failure import Failure
 from gitgates.core.types import STOP, WARN, Visit
-from gitgates.report.artifacts import summary
+from gitgates.report.artifacts import plain_summary, summary
 from gitgates.report.result import (
     ATTEMPT,
     CYCLE,
@@ -39,6 +39,23 @@ def seeds_cycle() -> dict[str, Any]:
         agent_fixes=FIXED,
     )
     return add_attempt(add_attempt(None, "run-1", first, 3), "run-1", second, 3)
+
+
+def test_a_summary_as_text_has_no_marks() -> None:
+    odd = visit("a|b*", "failed", output=b"**bold** | cell\n# head\n```\n")
+    document = add_attempt(None, "run-1", attempt(odd, visit("long name", "passed")), 0)
+    assert plain_summary(summary(document)) == (
+        "Quality Gates - Iterative Fix Cycle\n\n"
+        "Final Status: ❌ Failed after 1 attempt: gate `a|b*` failed\n\n"
+        "Attempt 1 - Failed\nTimestamp: 2024-01-15T10:30:00Z\n\n"
+        "Gate       Status  Duration  Exit Code\n"
+        "a|b*       ❌ Fail  0.0s      1\n"
+        "long name  ✅ Pass  0.0s      0\n\n"
+        "Error Output:\n  | **bold** | cell\n  | # head\n  | ```\n\n"
+        "Total Duration: 0.0 seconds\nTotal Attempts: 1\n"
+    )
+    parts = seeds_cycle()
+    assert f"\nAgent Action: {FIXED}\n\nAttempt 2 - Passed\n" in plain_summary(summary(parts))
 
 
 def test_the_fields_are_those_of_the_seed_and_ours_beside_them() -> None:
