@@ -70,6 +70,10 @@ class _EndedRun:
         for path, how in self._seen.reads.items():
             if self._is_own_temporary(path) or self._reader.is_left_out(path):
                 continue
+            # A tool that walks all folders finds ours: only files that it has read there count.
+            is_file = how & CONTENT and not os.path.isdir(path)
+            if self._reader.is_own_state(path) and not is_file and how != ABSENT:
+                continue
             self._add(path, how)
             self._look_above(path)
             if how & PROGRAM:

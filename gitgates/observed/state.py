@@ -158,6 +158,12 @@ class Reader:
             return True
         return self._scratch is not None and self._scratch(self.key(path_abs))
 
+    def is_own_state(self, path_abs: str) -> bool:
+        """Return whether a path is in our own state folder, where we write while a gate runs."""
+        inside = f"{path_abs}/".partition("/.git/")[2]
+        is_nested = inside.startswith(("worktrees/", "modules/")) and "/gitgates/" in inside
+        return is_nested or inside.startswith("gitgates/")
+
     def is_temporary(self, path_abs: str) -> bool:
         """Return whether a path is in a folder for temporary files, and not in the root."""
         is_outside = self.key(path_abs).startswith("/")

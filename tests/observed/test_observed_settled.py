@@ -315,6 +315,22 @@ def test_the_folder_of_git_counts_by_what_is_read_in_it(place: Place) -> None:
     assert place.difference(found) == ".git is gone"
 
 
+@pytest.mark.parametrize("state", [".git/gitgates", ".git/worktrees/x/gitgates"])
+def test_our_own_state_counts_only_by_the_files_that_are_read(place: Place, state: str) -> None:
+    runs = place.root / state / "runs"
+    runs.mkdir(parents=True)
+    (runs / "log").write_text("")
+    began_ns = runs.stat().st_ctime_ns - 1
+    walked = {state: READ | LISTED, f"{state}/runs": READ | LISTED, f"{state}/runs/log": THERE}
+    was = place.run({"a": READ, **walked}, began_ns=began_ns)
+    assert [key for key in was.states if "gitgates" in key] == []
+    (runs / "new").write_text("")
+    assert (was.unreusable, place.difference(was)) == ("", "")
+    read = place.run({f"{state}/runs/log": READ})
+    (runs / "log").write_text("more")
+    assert place.difference(read) == f"{state}/runs/log changed"
+
+
 def test_what_a_cache_only_has_counts_as_anything(place: Place) -> None:
     (place.root / "sub" / "CACHEDIR.TAG").write_text("")  # uv makes one in an environment
     found = place.run({"sub/b": READ})
