@@ -38,6 +38,8 @@ _COPIED = frozenset(KNOWN["folders"]["copied"].split())
 _VENVS = (".venv", "venv")
 _LOCKS: dict[str, str] = KNOWN["locks"]["python"]
 _UNUSABLE = re.compile("|".join(KNOWN["trial"]["unusable"]), re.MULTILINE | re.IGNORECASE)
+# What pytest, unittest, Jest and Vitest fail with if there are no tests.
+_IDLE = re.compile(r"no tests ran\b|no test(?:s| files) found, exiting\b", re.IGNORECASE)
 _LAST_LINES = 30  # of an output, in which a missing program is looked for
 _LONGEST = 120
 _AT_ONCE_S = 0.1  # the shell alone takes a few milliseconds; tools that read files, longer
@@ -82,7 +84,7 @@ class Trial:
             result = results[candidate.key]
             place = os.fsencode(f"{self._root_abs}/")
             result = result._replace(output=result.output.replace(place, b""))
-            outcomes[candidate.key] = _outcome(candidate, result, self._deadline)
+            outcomes[candidate.key] = result_of(candidate, result, self._deadline)
         return outcomes
 
     def _run(
@@ -146,7 +148,8 @@ def settings_for(repo: Repo) -> WorktreeSettings:
     return WorktreeSettings(setup=tuple(setup), copy=tuple(copied))
 
 
-def _outcome(candidate: GateCandidate, result: GateResult, deadline: Deadline) -> TryResult:
+def result_of(candidate: GateCandidate, result: GateResult, deadline: Deadline) -> TryResult:
+    """Return what a try of a candidate means."""
     seconds = result.duration_s
     text = result.output.decode("utf-8", "replace")
     last = "\n".join(text.rstrip().split("\n")[-_LAST_LINES:])
@@ -162,8 +165,8 @@ def _outcome(candidate: GateCandidate, result: GateResult, deadline: Deadline) -
                 remark=remark if is_empty and not result.changed_paths else "",
             )
         case "failed":
-            if match := _UNUSABLE.search(last):
-                return TryResult(why_not=f"it cannot run here: {_line_around(last, match.start())}")
+            if why_not := _why_not(last):
+                return TryResult(why_not=why_not)
             return TryResult(
                 seconds=seconds,
                 has_failed=True,
@@ -179,6 +182,14 @@ def _outcome(candidate: GateCandidate, result: GateResult, deadline: Deadline) -
             return TryResult(why_not=f"not tried: {limit}; {_MORE_TIME}")
         case _:
             return TryResult(why_not=describe(result))
+
+
+def _why_not(last: str) -> str:
+    """Return why a command that failed cannot be a gate here, by its last lines."""
+    if match := _UNUSABLE.search(last):
+        return f"it cannot run here: {_line_around(last, match.start())}"
+    match = _IDLE.search(last)
+    return f"it has nothing to check: {match[0]}" if match else ""
 
 
 def _line_around(text: str, at: int) -> str:

@@ -15,7 +15,10 @@ from terminal_support import on_terminal
 
 from gitgates.cli.init import command
 from gitgates.config.load import load
+from gitgates.core.types import GateResult
+from gitgates.engine.job import Deadline
 from gitgates.setup.discover import trial
+from gitgates.setup.discover.candidates import GateCandidate
 
 
 def program(folder: Path, name: str, script: str) -> None:
@@ -189,6 +192,24 @@ def test_what_checks_nothing_or_does_not_end_is_left_out(
     assert "  to add what was left out, paste this, and name the gates in their hooks:" in said
     assert '    [gates.lint]\n    description = "Linting"\n    command = "make lint"\n' in said
     assert hooks_of(repo)["pre-push"] == ["format", "typecheck", "test"]
+
+
+@pytest.mark.parametrize(
+    ("output", "why_not"),
+    [
+        (b"\nno tests ran in 0.01s\n", "it has nothing to check: no tests ran"),
+        (
+            b"No tests found, exiting with code 1",
+            "it has nothing to check: No tests found, exiting",
+        ),
+        (b"no tests are skipped\n1 failed in 0.01s\n", ""),
+    ],
+)
+def test_a_failure_without_tests_is_left_out(output: bytes, why_not: str) -> None:
+    result = GateResult(gate="test", status="failed", exit_status=5, output=output)
+    candidate = GateCandidate(kind="test", command="pytest", source="tests")
+    seen = trial.result_of(candidate, result, Deadline(at=0.0, limit_s=1.0))
+    assert (seen.why_not, seen.has_failed) == (why_not, not why_not)
 
 
 @pytest.mark.slow
