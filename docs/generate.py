@@ -156,7 +156,10 @@ def _type(json: object) -> str:
             numbers = ({"number"}, {"whole number"})
             return f"table of {kinds.pop()}s" if kinds in numbers else "table"
         case {"type": "object", **more}:
-            return "table of tables" if "propertyNames" in more else "table of strings"
+            entry = (
+                "tables" if "propertyNames" in more else f"{_type(more['additionalProperties'])}s"
+            )
+            return f"table of {entry}"
         case {"type": "string", "description": str(words)} | {"format": str(words)}:
             return words
         case {"type": [*kinds]}:

@@ -105,6 +105,9 @@ TOP_KEYS: tuple[Key, ...] = (
     Key("jobs", v.COUNT, "0").means(
         "How many gates run at once with the strategy `collect`; 0: one per CPU."
     ),
+    Key("resources", v.RESOURCE_COUNTS, "{}").means(
+        "How many gates may have a resource at once: `{ db = 2 }`. Any other: one."
+    ),
     Key("max_output", v.SIZE, '"64 KiB"').means(
         "How much of a gate's output is kept and shown: half from its head, half from its tail."
     ),
@@ -271,6 +274,11 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("max_age", v.DURATION, weaker="greater", missing=0.0).means(
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
+    ),
+    Key("resources", v.RESOURCES, "[]").means(
+        'What the gate needs for itself on this machine: `["db", "port:5432"]`. Gates of any '
+        "repository and worktree that name the same take turns. "
+        "[How](../how-to/parallel.md#ports-and-databases)."
     ),
     Key("retry", v.RETRY, weaker="greater").means(
         "How often a gate that fails runs again on the same content, up to 9 times. If it passes "

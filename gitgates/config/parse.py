@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # What a person may still adapt in a required gate, and in a hook that runs one (whose gates are
 # checked separately): nothing that changes what is checked.
-_FREE_FIELDS = ("description", "timeout_s", "weight", "after")
+_FREE_FIELDS = ("description", "timeout_s", "weight", "after", "resources")
 _FREE_HOOK_FIELDS = ("gates", "strategy", "fail_fast")
 _DEFAULTS = {"headless": {"strategy": "collect"}}  # every failure is reported at once
 _MOST_NAMED = 50
@@ -205,6 +205,11 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
         problems += _wrong_in_gate(gate, gates, merged)
     for hook in config.hooks:
         problems += _wrong_in_hook(hook, gates, merged)
+    named = tuple(dict.fromkeys(name for gate in config.gates for name in gate.resources))
+    for name, _count in config.resources:
+        if name not in named and (hint := did_you_mean(name, named)):
+            message = f"no gate has the resource `{name}`"
+            problems.append(Problem(merged.location(field="resources"), message, hint))
     in_tables = [
         problem
         for table in tables().values()
@@ -297,6 +302,8 @@ def _misses_of_remote(gate: Gate) -> Iterator[tuple[str, str, str]]:
             if path.startswith("~") or {"", "..", ".", ".git"} & names or {"*", "?"} & {*path}:
                 message = f"got `{visible_line(path)}`, expected a path relative to the root"
                 yield field, message, "Such as node_modules."
+    if gate.remote and gate.resources:
+        yield "resources", "cannot be combined with `remote`: they are of this machine", ""
     if gate.remote and gate.writes:
         hint = "Split it into two gates, or remove `remote`."
         yield "remote", "cannot be combined with `writes`: its changes stay there", hint

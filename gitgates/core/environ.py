@@ -78,6 +78,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
         "gitgates",
         "for each command of a gate that is observed: so it can be ended with its processes",
     ),
+    ("GITGATES_RESOURCES", "gitgates", "for each gate that has `resources`: these"),
     ("GITGATES_HEADLESS", "gitgates", "for an agent: the headless run it is part of"),
     ("GITGATES_ACTIVE", "gitgates", "the running hooks, to prevent recursion"),
 )

@@ -165,6 +165,7 @@ class Gate(Record):
     ignored_inputs: tuple[str, ...] = ()  # what git ignores, and is sent there
     outputs: tuple[str, ...] = ()  # what is brought back from there
     image: str = ""  # of a container, that it runs in there
+    resources: tuple[str, ...] = ()  # of this machine, that it needs for itself
     retry: int | None = None  # how often a failure runs again on the same content; None: not said
     quarantine_until: str = ""  # the last day on which its failures only warn: 2027-01-31
 
@@ -203,6 +204,7 @@ class Config(Record):
     members: tuple[str, ...] = ()  # patterns of their folders
     extends: tuple[str, ...] = ()
     jobs: int = 0  # 0: one per CPU
+    resources: tuple[tuple[str, int], ...] = ()  # how many gates may have one at once, if not one
     max_output_bytes: int = 65536
     max_log_bytes: int = 16 << 20
     breaker: tuple[int, int] = (10, 30)  # blocks of an agent, in one prompt and in one session
@@ -280,6 +282,7 @@ class GateResult(Record):
     exit_status: int | None = None
     signal: int | None = None
     duration_s: float = 0.0
+    waited_s: float = 0.0  # before it, for slots or resources
     output: bytes = b""  # head and tail, the gap marked
     dropped_bytes: int = 0
     changed_paths: tuple[str, ...] = ()

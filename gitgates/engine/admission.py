@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 from gitgates.core.policy import lenders
-from gitgates.engine.command import ACTIVE
+from gitgates.engine.command import ACTIVE, HELD
 from gitgates.engine.job import Admission
 from gitgates.engine.plan import OFF, REUSE, is_reusable
-from gitgates.proc.pool import open_pool, release
+from gitgates.proc.pool import Use, open_pool, release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gitgates.engine.reuse import Candidate, Reuse
     from gitgates.git.repo import Repo
     from gitgates.observed.unchanged import Dependencies
+    from gitgates.proc.resources import Resources, Wait
 
 _WAIT_S = 0.02  # for another run that is computing the same
 _FEWEST = 4  # paths of a process of a parallel gate, as in the pre-commit framework
@@ -46,20 +47,25 @@ def reuse_of(
     return reuse
 
 
+def held_above(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the resources that the gates have which this run is part of."""
+    return tuple(filter(None, env.get(HELD, "").split("\n"))) if env.get(ACTIVE) else ()
+
+
 class Admissions:
     """The gates of one run that may start."""
 
     def __init__(
         self,
         config: Config,
-        env: Mapping[str, str],
+        repo: Repo,
         reuse: Reuse | None,
         say: Callable[[str], None],
         *,
         is_urgent: bool,
         remote: RemoteRun | None = None,
     ) -> None:
-        self._remote = remote
+        self._remote, self._repo, env = remote, repo, repo.env
         self.slots = config.jobs or os.cpu_count() or 1
         self._reuse, self._say = reuse, say
         # Whoever waits for this run has a slot already, and would not give it up.
@@ -69,6 +75,9 @@ class Admissions:
         self._asked: set[str] = set()  # the gates that have asked for slots, since `settle`
         self._is_full = False  # a gate waits for slots, and no other is to get them before it
         self._is_computed = False  # a gate waits for another run that is computing the same
+        self._config, self._is_urgent = config, is_urgent
+        self._resources: Resources | None = None  # opened for the first gate that has some
+        self.waits: dict[str, Wait] = {}  # gate → what it waits for
         self.wait_s = _WAIT_S  # until gates that have to wait are to be asked about again
         self.wake_fds: tuple[int, ...] = ()  # or when one of these can be read
 
@@ -93,8 +102,13 @@ class Admissions:
         if candidate and (candidate.rest is None or candidate.waits):
             return self._without_slots(candidate)
         rest = candidate.rest if candidate and candidate.rest else step
-        slots = self._take_job(step.gate) if is_remote else self._take(rest, room)
+        hold = self._hold(step.gate) if step.gate.resources else -1
+        slots = None
+        if hold is not None:
+            slots = self._take_job(step.gate) if is_remote else self._take(rest, room)
         if slots is None:
+            if hold is not None and self._resources:
+                self._resources.put_back(gate)  # nobody holds it and waits for something else
             self._waiting[gate] = candidate
             return None
         if has_waited and candidate and self._reuse:
@@ -102,8 +116,10 @@ class Admissions:
             candidate = self._look_up(step, make_commands)
             if candidate and (candidate.rest is None or candidate.waits):
                 self.give_back(slots, is_remote=is_remote)
+                self.release(gate)
                 return self._without_slots(candidate)
             rest = candidate.rest if candidate and candidate.rest else step
+        self.waits.pop(gate, None)
         if is_remote:
             return Admission(step=rest, candidate=candidate, slots=tuple(slots), is_remote=True)
         weight = self.weight(step.gate)
@@ -114,7 +130,36 @@ class Admissions:
             candidate=candidate,
             at_once=at_once,
             slots=tuple(slots[: at_once * weight]),
+            held_fd=-1 if hold is None else hold,
         )
+
+    def _hold(self, gate: Gate) -> int | None:
+        """Return what holds the resources of a gate, -1 for none; None if it has to wait."""
+        from gitgates.proc.resources import open_resources  # few gates have some
+        from gitgates.store.proofs import durations
+
+        missing = tuple(name for name in gate.resources if name not in held_above(self._repo.env))
+        if not missing:
+            return -1
+        if not self._resources:
+            limits = dict(self._config.resources)
+            self._resources = open_resources(
+                self._repo.env, limits, self._repo.root_abs, is_urgent=self._is_urgent
+            )
+        if not self._resources:
+            return -1
+        took_s = durations(self._repo.shared_state_abs).get(gate.name, 0.0)
+        hold = self._resources.take(gate.name, missing, took_s)
+        if isinstance(hold, int):
+            return hold
+        self.waits[gate.name] = hold
+        return None
+
+    def release(self, gate: str) -> None:
+        """Release the resources of a gate, or its place."""
+        self.waits.pop(gate, None)
+        if self._resources:
+            self._resources.give_back(gate)
 
     def _without_slots(self, candidate: Candidate) -> Admission | None:
         self._is_computed = self._is_computed or candidate.waits
@@ -134,6 +179,7 @@ class Admissions:
         weight, gate = self.weight(step.gate), step.gate
         # A ratchet may run it twice, and a baseline.
         for_s = gate.timeout_s * (2 if gate.ratchet or gate.baseline else 1) * gate.runs
+        self._pool.use = Use(gate.name, self._repo.shared_state_abs)
         try:
             slots = self._pool.take(weight, weight * self._most(step, room), for_s)
         except OSError as error:  # a full disk, or something that cleans up /tmp
@@ -142,6 +188,10 @@ class Admissions:
             self._pool = None
             return []
         self._is_full = slots is None
+        if self._is_full:
+            from gitgates.proc.resources import Wait  # only whoever waits says so
+
+            self.waits[gate.name] = Wait("a job slot", *self._pool.queue())
         for slot_abs in self._pool.take_stopped():
             self._say(f"no longer waiting for the job slot {slot_abs}: its gate had to be over")
         return slots
@@ -174,6 +224,10 @@ class Admissions:
             if self._remote.poll_s:
                 waits_s.append(self._remote.poll_s)
         self.wake_fds = tuple(fd for fd in fds if fd >= 0)
+        if self.waits and self._resources:
+            from gitgates.proc.resources import poll_s
+
+            waits_s += [poll_s(wait) for wait in self.waits.values()]
         if waits_s and not self._is_computed:
             self.wait_s = min(waits_s)
         self._is_full = self._is_computed = False
@@ -203,6 +257,8 @@ class Admissions:
         """Give up what is waited for."""
         if self._pool:
             self._pool.close()
+        if self._resources:
+            self._resources.close()
         if self._remote:
             self._remote.close()
         for candidate in self._waiting.values():
@@ -210,6 +266,17 @@ class Admissions:
                 self._reuse.give_up(candidate)
         if self._reuse:
             self._reuse.close()
+
+    def why_never(self, gate: Gate) -> str:
+        """Return why a gate can never start; empty if it may."""
+        above = held_above(self._repo.env)
+        missing = [name for name in gate.resources if name not in above]
+        if not (above and missing):
+            return ""
+        return (
+            f"it needs `{missing[0]}`, and runs within a gate that has only "
+            f"`{'`, `'.join(above)}`: name it in the `resources` of that gate, too"
+        )
 
     def _look_up(
         self, step: Step, make_commands: Callable[[Step], list[Command]]

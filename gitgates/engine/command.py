@@ -30,6 +30,8 @@ _MESSAGE_STAGES = ("commit-msg", "prepare-commit-msg")
 
 ACTIVE = "GITGATES_ACTIVE"  # the hooks that are running already: process, name, git folder
 
+HELD = "GITGATES_RESOURCES"  # what a gate and those around it hold, one a line
+
 # The worst of a gate's runs decides for all of them.
 _WORSE: tuple[Status, ...] = ("passed", "failed", "killed", "timed-out", "not-started")
 # Exit statuses of a POSIX shell for a command that it could not run. Source: sh(1), EXIT STATUS.

@@ -9,6 +9,7 @@ from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.core.types import AS_IS, Ending
 from gitgates.engine.command import (
+    HELD,
     NOT_FOUND,
     gate_env,
     make_commands,
@@ -81,6 +82,7 @@ class Admission(Record):
     candidate: Candidate | None = None  # for the reuse of its pass
     at_once: int = 1  # how many processes of it may run at the same time
     slots: tuple[int, ...] = ()  # locked for them, the same number for each
+    held_fd: int = -1  # locked for its resources; its processes inherit it
     is_remote: bool = False  # it is to run on the server
 
     @property
@@ -146,6 +148,8 @@ class RunContext:
             root_abs=repo.root_abs,
         )
         env["GITGATES_RUN"] = self.isolation.token
+        if step.gate.resources:
+            env[HELD] = "\n".join((*step.gate.resources, *filter(None, (env.get(HELD),))))
         return make_commands(
             step,
             event,
@@ -205,6 +209,7 @@ class Job:
     reused = ""  # where a result comes from that was not computed now
     comparison: Comparison | None = None
     head: Job | None = None  # what has run already, of one that runs on its base, too
+    waited_s = 0.0  # for slots or resources, before it began
     failed: tuple[GateResult, ...] = ()  # how it has ended on the same content before
     depends: Dependencies | None = None  # what it depended on, if that was seen
 
@@ -230,6 +235,7 @@ class Job:
     def run_again(self, before: Job, result: GateResult) -> None:
         """Run in place of one that has ended so; what it reads does not count any more."""
         self.at_once, self.slots, self._observer = before.at_once, before.slots, None
+        self.waited_s = before.waited_s
         self.failed = (*before.failed, result)
         self.begin()
 
@@ -257,7 +263,8 @@ class Job:
         while self.commands and len(self.children) < self.at_once:
             left_s = self._context.left_s(self.began, self.gate)
             command, strace = self._prepared(self.commands.pop(0), left_s)
-            child = group.start(command, left_s, self._next_capture(), strace=strace)
+            with Inherited(self.admission.held_fd):
+                child = group.start(command, left_s, self._next_capture(), strace=strace)
             if isinstance(child, str):
                 if not self._take(Ending(not_started=child)):
                     return False
@@ -348,6 +355,23 @@ class Job:
         return result
 
 
+class Inherited:
+    """A context in which processes that are started inherit a descriptor; -1: none."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def __enter__(self) -> None:
+        self._set(inheritable=True)
+
+    def __exit__(self, *exc: object) -> None:
+        self._set(inheritable=False)
+
+    def _set(self, *, inheritable: bool) -> None:
+        if self._fd >= 0:
+            os.set_inheritable(self._fd, inheritable)
+
+
 class BaseJob(Job):
     """A gate that has run, and now runs on what it is compared with, too."""
 
@@ -358,7 +382,7 @@ class BaseJob(Job):
         self._checkout: Checkout | None = None
         super().__init__(head.due, head.admission, head.changes, context)
         self.at_once, self.slots, self.depends = head.at_once, head.slots, head.depends
-        self.is_remote = head.is_remote
+        self.is_remote, self.waited_s = head.is_remote, head.waited_s
         self._observer = None
 
     def begin(self) -> None:

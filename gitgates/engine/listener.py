@@ -4,13 +4,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitgates.core.types import GateResult, Plan
+    from gitgates.proc.resources import Wait
 
 
 class Listener:
     """Receives the progress of a run; this one ignores it."""
 
     live = False  # whether `tick` is called while something runs
+    waits: Mapping[str, Wait] = {}  # gate → what it waits for now
 
     def phase(self, text: str) -> None:
         """Receive the current phase, other than gates; empty: none."""
@@ -23,6 +27,10 @@ class Listener:
 
     def ended(self, result: GateResult, plan: Plan) -> None:
         """Receive the result of a gate."""
+
+    def waiting(self, gate: str, wait: Wait) -> None:
+        """Receive what a gate waits for, after a moment, and with each new place."""
+        self.message(f"{gate} waits for {wait.text}")
 
     def tick(self) -> None:
         """Be called periodically while something runs."""

@@ -125,6 +125,7 @@ class _Run:
         self.is_cancelled = False  # by a gate that has blocked or stopped the run
         self.waits_since = 0.0  # that nothing runs, by the monotonic clock; 0: something does
         self.has_reported_wait = False
+        self.waiting: dict[str, tuple[float, int]] = {}  # gate → since when, the place told last
         isolation = context.isolation
         self.detector = ChangeDetector(
             self.plan,
@@ -142,7 +143,7 @@ class _Run:
         self.remote = _remote(context)
         self.admissions = Admissions(
             self.config,
-            repo.env,
+            repo,
             self.reuse,
             listener.message,
             is_urgent=options.is_urgent,
@@ -168,7 +169,8 @@ class _Run:
             self.admissions.settle()
             if self.fixers and not self.jobs:
                 self.fixers.release()
-            self._report_wait(waits=waits and not self.jobs)
+            self._report_waits()
+            self._report_wait(waits=waits and not (self.jobs or self.admissions.waits))
             wait_s, wake_fds = self.admissions.wait_s, self.admissions.wake_fds
             if child := group.wait(wait_s, wake_fds) if waits else group.wait():
                 self._ended(child, group)
@@ -213,6 +215,15 @@ class _Run:
 
             self.durations = durations(self.repo.shared_state_abs)
         return self.durations
+
+    def _report_waits(self) -> None:
+        """Report which gates wait for slots or resources, with each new place."""
+        self.listener.waits, now = self.admissions.waits, time.monotonic()
+        for gate, wait in self.admissions.waits.items():
+            since, place = self.waiting.setdefault(gate, (now, -1))
+            if now - since > _PATIENCE_S and wait.place != place:
+                self.waiting[gate] = since, wait.place
+                self.listener.waiting(gate, wait)
 
     def _report_wait(self, *, waits: bool) -> None:
         """Report once that nothing runs, because other runs are waited for."""
@@ -269,9 +280,19 @@ class _Run:
         if reason := self._why_none_starts():
             self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
             return False
-        admission = self.admissions.ask(
-            due.step, context.commands, self._room(), is_remote=is_remote
-        )
+        try:
+            why = self.admissions.why_never(gate)
+            ask = self.admissions.ask
+            admission = (
+                None if why else ask(due.step, context.commands, self._room(), is_remote=is_remote)
+            )
+        except OSError as error:
+            if not gate.resources:
+                raise
+            why = f"its resources cannot be held: {error.filename}: {error.strerror}"
+        if why:
+            self._conclude(due, GateResult(gate=gate.name, status="not-started", reason=why))
+            return False
         if admission is None:
             return True
         if admission.step is None:
@@ -284,6 +305,8 @@ class _Run:
             self._conclude(due, passed)
             return False
         job = self._job(due, admission, group)
+        since, _place = self.waiting.pop(gate.name, (time.monotonic(), 0))
+        job.waited_s = time.monotonic() - since
         job.began -= self.remote.attempt(due).spent_s if self.remote and not is_remote else 0.0
         self.listener.started(gate.name)
         self.jobs.append(job)
@@ -308,6 +331,8 @@ class _Run:
         return job
 
     def _conclude(self, due: Due, result: GateResult) -> None:
+        self.admissions.release(due.step.gate.name)
+        self.waiting.pop(due.step.gate.name, None)
         self.results[due.step.gate.name, due.generation] = result
         self.listener.ended(result, self.plan)
 
@@ -373,6 +398,7 @@ class _Run:
             result = result._replace(reason=reason)
         self.admissions.ended(job.admission, result, job.depends)
         self.admissions.give_back(job.slots, is_remote=job.is_remote)
+        result = result._replace(waited_s=job.waited_s)
         result = result._replace(reused=job.admission.reused or job.reused)
         self._conclude(job.due, result)
 

@@ -15,11 +15,12 @@ import os
 import time
 
 from gitgates.core.errors import ConfigError
-from gitgates.store.files import lock_file, remove_file
+from gitgates.core.record import Record
+from gitgates.store.files import lock_file, read_or_empty, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 VARIABLE = "GITGATES_POOL"
 # Whoever is killed wakes nobody, so each looks now and then, and less often further behind.
@@ -28,6 +29,20 @@ _LONGEST_POLL_S = 2.0
 _AT_ONCE_S = 0.001  # a slot may have been released while the ticket was made
 _STOPPED_S = 10.0  # after which whoever has not looked is passed over
 _GRACE_S = 30.0  # of a gate that had to be over
+_MOST_LOOKED_AT = 64  # slots, for how long they may still be held
+
+
+class Use(Record):
+    """What a slot is for, as its file says."""
+
+    gate: str
+    state_abs: str  # where it is recorded how long gates took
+
+    def took_s(self) -> float | None:
+        """Return how long the gate took before; None if that is not known."""
+        from gitgates.store.proofs import durations  # only whoever waits asks
+
+        return durations(self.state_abs).get(self.gate)
 
 
 class Pool:
@@ -40,6 +55,7 @@ class Pool:
         self._spare: list[int] = []  # slots of gates that have ended
         self.poll_s = _POLL_S  # after which to ask again in any case
         self._stopped_abs: list[str] = []  # slots that are not waited for any more
+        self.use = Use("", "")  # of the slots that are taken next
 
     def take(self, count: int, most: int = 0, for_s: float = 0.0) -> list[int] | None:
         """Lock `count` slots, at most all, or where nobody else waits up to `most`.
@@ -71,10 +87,27 @@ class Pool:
         self._leave_queue()
         if others:
             self._wake()  # there may be another free one
-        until_s = time.time() + for_s
+        now_s = time.time()
+        text = os.fsencode(f"{now_s}\n{self.use.gate}\n{self.use.state_abs}\n")
         for fd in fds:
-            os.utime(fd, (until_s, until_s))
+            os.pwrite(fd, text, 0)  # what is behind it is of an earlier one
+            os.utime(fd, (now_s + for_s, now_s + for_s))
         return fds
+
+    def queue(self) -> tuple[int, float | None]:
+        """Return the place of this run among those that wait, and for how long it may have to.
+
+        None: that is not known.
+        """
+        try:
+            before = sorted(name for name in os.listdir(self._queue_abs) if name < self._ticket)
+        except OSError:
+            before = []
+        slots = range(min(self._size, _MOST_LOOKED_AT))
+        left_s = [_left_s(read_or_empty(f"{self._folder_abs}/{number}")) for number in slots]
+        times_ms = [int(name.split("-")[3]) for name in before if name.count("-") == 3]  # noqa: PLR2004 - as in _wait
+        needs = [time_ms / 1000 or None for time_ms in times_ms]
+        return len(before) + 1, when_free(left_s, needs) if len(needs) == len(before) else None
 
     def give_back(self, fds: list[int]) -> None:
         """Return the slots of a gate. They are kept for the next one, until `settle`."""
@@ -133,7 +166,7 @@ class Pool:
             os.utime(self.ticket_fd)
             return
         self.poll_s = _AT_ONCE_S
-        name = self._new_ticket()
+        name = f"{self._new_ticket()}-{int((self.use.took_s() or 0.0) * 1000)}"
         new_abs = f"{self._folder_abs}/{name}"
         os.mkfifo(new_abs, 0o600)
         fd = os.open(new_abs, os.O_RDWR | os.O_NONBLOCK)
@@ -167,7 +200,7 @@ class Pool:
             os.close(fd)
 
     def _new_ticket(self) -> str:
-        return f"{0 if self._is_urgent else 1}-{time.monotonic_ns():020}-{os.getpid()}"
+        return new_ticket(is_urgent=self._is_urgent)
 
 
 def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str = "") -> Pool | None:
@@ -175,30 +208,81 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str =
 
     With a `name`, that of jobs elsewhere: a folder in the other's.
 
+    Raises: ConfigError as `usable_folder`.
+    """
+    folder_abs = usable_folder(env, f"{name}/queue" if name else "queue")
+    is_usable = bool(folder_abs)
+    return Pool(os.path.dirname(folder_abs), size, is_urgent=is_urgent) if is_usable else None
+
+
+def usable_folder(env: Mapping[str, str], name: str) -> str:
+    """Return a folder in that of the pool, made where needed; empty if it is not to be used.
+
     Raises: ConfigError where its name is not absolute: each folder would have a pool of its own.
     """
     named = env.get(VARIABLE, "")
     if named == "0":
-        return None
+        return ""
     if named and not named.startswith("/"):
         message = f"{VARIABLE}: got {named!r}, expected an absolute path, or 0"
         raise ConfigError(message, f"Set it to the full path, or unset it: unset {VARIABLE}")
     top_abs = pool_folder(env)
-    folder_abs = f"{top_abs}/{name}" if name else top_abs
+    folder_abs = f"{top_abs}/{name}"
     try:
-        if not os.path.isdir(f"{folder_abs}/queue"):
-            for path_abs in (top_abs, folder_abs, f"{folder_abs}/queue"):  # for its user alone
+        if not os.path.isdir(folder_abs):
+            for path_abs in (
+                top_abs,
+                os.path.dirname(folder_abs),
+                folder_abs,
+            ):  # for its user alone
                 os.makedirs(path_abs, 0o700, exist_ok=True)
         status = os.lstat(top_abs)
     except OSError:
-        return None
+        return ""
     is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
-    return Pool(folder_abs, size, is_urgent=is_urgent) if is_own else None
+    return folder_abs if is_own else ""
 
 
 def pool_folder(env: Mapping[str, str]) -> str:
     """Return the folder of the pool; whose it is has to be looked at."""
     return env.get(VARIABLE, "") or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - as it says
+
+
+def new_ticket(*, is_urgent: bool) -> str:
+    """Return a name that says whose turn it is."""
+    return f"{0 if is_urgent else 1}-{time.monotonic_ns():020}-{os.getpid()}"
+
+
+def is_stopped(path_abs: str) -> bool:
+    """Return whether the file of somebody who waits was not written for long."""
+    return _age_s(path_abs) > _STOPPED_S
+
+
+def when_free(left_s: Sequence[float | None], before: Sequence[float | None]) -> float | None:
+    """Return in how many seconds it is one's turn; None if that is not known.
+
+    `left_s`: of each holder, how long it still needs; `before`: of each that waits, how long it
+    will need.
+    """
+    free = [seconds for seconds in left_s if seconds is not None]
+    needs = [seconds for seconds in before if seconds is not None]
+    if not free or len(free) < len(left_s) or len(needs) < len(before):
+        return None
+    for seconds in needs:
+        free.sort()
+        free[0] += seconds
+    return min(free)
+
+
+def _left_s(text: bytes) -> float | None:
+    """Return how long a slot may still be held, by what its file says; None if not known."""
+    began, _, rest = os.fsdecode(text).partition("\n")
+    gate, _, rest = rest.partition("\n")
+    took_s = Use(gate, rest.partition("\n")[0]).took_s()
+    try:
+        return max(took_s - (time.time() - float(began)), 0.0) if took_s else None
+    except ValueError:
+        return None
 
 
 def _age_s(path_abs: str) -> float:

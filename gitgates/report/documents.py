@@ -31,6 +31,7 @@ from gitgates.engine.listener import Listener
 from gitgates.engine.plan import takes_paths
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import CANCELLED, describe
+from gitgates.proc.resources import Wait
 from gitgates.report.result import VERSION, attempt_of, result_fields, run_fields
 from gitgates.report.text import Terminal
 
@@ -90,6 +91,12 @@ class JsonLines(JsonDocument):
     def started(self, gate: str) -> None:
         """Write that a gate starts."""
         self._terminal.write(self._line("gate-started", {"name": gate}))
+
+    def waiting(self, gate: str, wait: Wait) -> None:
+        """Write what a gate waits for."""
+        fields = {"for": wait.what, "place": wait.place, "expected_seconds": wait.left_s}
+        holder = {"holder": wait.holder} if wait.holder else {}
+        self._terminal.write(self._line("gate-waiting", {"name": gate, **fields, **holder}))
 
     def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - as other listeners
         """Write the result of a gate."""
@@ -307,6 +314,7 @@ def _traits(gate: Gate) -> str:
         "may change files, so it runs alone": gate.writes,
         f"runs after {', '.join(gate.after)}": bool(gate.after),
         f"takes {gate.weight} slots": gate.weight > 1,
+        f"has {', '.join(gate.resources)} for itself": bool(gate.resources),
         "is split over the free slots": gate.parallel,
         "is required": gate.required,
         f"sets {', '.join(name for name, _value in gate.env)}": bool(gate.env),

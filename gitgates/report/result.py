@@ -109,6 +109,7 @@ RESULT: Fields = {
     "name": ("string", "the gate"),
     "passed": ("true or false", "whether its status is `passed`"),
     "duration_seconds": ("number", "0 if it did not run"),
+    "waited_seconds*": ("number", "how long it waited before that, for a job slot or `resources`"),
     "exit_code*": ("whole number", "its exit status, if it has one"),
     "output": (
         "string",
@@ -292,6 +293,7 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "name": result.gate,
         "passed": result.status == "passed",
         "duration_seconds": round(result.duration_s, 3),
+        "waited_seconds": round(result.waited_s, 3) or None,
         "exit_code": result.exit_status,
         "output": result.output.decode("utf-8", "replace"),
         "status": result.status,

@@ -19,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitgates.proc.resources import Wait
+
 _COLOURS = {
     "passed": "32",
     "reused": "32",
@@ -119,6 +121,11 @@ class Console(Listener):
             self._terminal.write(as_bytes("".join(lines)))
         self._terminal.write(self._result(result, plan))
 
+    def waiting(self, gate: str, wait: Wait) -> None:
+        """Print it, unless it is in the live line."""
+        if not self._draws:
+            super().waiting(gate, wait)
+
     def tick(self) -> None:
         """Redraw the live line if it has changed."""
         now = time.monotonic()
@@ -131,6 +138,8 @@ class Console(Listener):
         if not any(now - at > _PATIENCE_S for at in self._running.values()):
             gates = ""
         line = f"running: {gates}" if gates else ""
+        waits = "; ".join(f"{gate}: {wait.text}" for gate, wait in self.waits.items())
+        line += f"{', ' if line else ''}waiting: {escaped_line(waits)}" if waits else ""
         if self._phase:
             line = f"{self._phase}, {_elapsed(now - self._phase_began)}"
             line += f": {gates}" if gates else ""

@@ -122,6 +122,23 @@ BAD: list[tuple[str, str, str]] = [
     ("pass_env", '"HOME"', 'got "HOME", expected an array of strings. Try ["HOME"].'),
     ("failures", "1", "got 1, expected a preset such as pytest or ruff, or a regular expression"),
     ("failures", '"+"', 'got "+", expected a preset or a regular expression. Python says: nothing'),
+    ("gates.resources", '"db"', 'got "db", expected an array of strings. Try ["db"].'),
+    ("gates.resources[1]", '["db", " "]', 'got " ", expected text that is not empty'),
+    (
+        "gates.resources[0]",
+        '["a\\nb"]',
+        ('got "a\\nb", expected a name of up to 100 characters on one line, such as port:5432'),
+    ),
+    (
+        "top.resources",
+        "2",
+        "got 2, expected a table of names and whole numbers. Try resources = { db = 2 }.",
+    ),
+    (
+        "top.resources",
+        '{ " " = 1 }',
+        'got {   = 1 }, expected names of up to 100 characters on one line. " " is none.',
+    ),
     ("retry", "-1", "got -1, expected a whole number from 0 to 9"),
     ("retry", "10", "got 10, expected a whole number from 0 to 9"),
     ("retry", "true", "got true, expected a whole number from 0 to 9"),
@@ -346,14 +363,15 @@ REST = {
 
 def test_bad_values_cover_every_key() -> None:
     keys = {key.name for table in (TOP_KEYS, GATE_KEYS, HOOK_KEYS) for key in table}
-    assert {name.partition("[")[0] for name, _value, _message in BAD} == keys
+    assert {name.partition("[")[0].rpartition(".")[2] for name, _value, _message in BAD} == keys
 
 
 def places(key: str) -> Iterator[tuple[str, str]]:
     """Return each table that a key stands in: its TOML header, and its name in messages."""
-    if key in {found.name for found in TOP_KEYS}:
+    only, _, key = key.rpartition(".")
+    if only in ("", "top") and key in {found.name for found in TOP_KEYS}:
         yield "", key
-    if key in {found.name for found in GATE_KEYS}:
+    if only in ("", "gates") and key in {found.name for found in GATE_KEYS}:
         yield "[gates.g]\n", f"gates.g.{key}"
     for found in HOOK_KEYS:
         if found.name == key:
@@ -367,7 +385,7 @@ def test_bad_values() -> None:
         name, bracket, entry = key.partition("[")
         for header, table in places(name):
             expected = f"gitgates.toml: {table}{bracket}{entry}: {message}"
-            _config, said, _deferred = read(f"{header}{name} = {value}\n")
+            _config, said, _deferred = read(f"{header}{name.rpartition('.')[2]} = {value}\n")
             if said not in (expected, expected + REST.get(key, "")):
                 wrong.append((key, value, said, expected))
     assert wrong == []
@@ -571,3 +589,23 @@ def test_records_have_the_defaults_of_the_table(
     assert {field: getattr(record, field) for field in written} == defaults
     for key in keys:  # without a default in words: nothing
         assert key.default or not getattr(record, key.field)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("resources = { db = 0 }", "resources.db: got 0, expected a whole number, 1 or more"),
+        (
+            'resources = { dbb = 2 }\n[gates.g]\ncommand = "x"\nresources = ["db"]',
+            "resources: no gate has the resource `dbb`. Did you mean `db`?",
+        ),
+        (
+            '[gates.g]\ncommand = "x"\nresources = ["db"]\nremote = true',
+            "gates.g.resources: cannot be combined with `remote`: they are of this machine",
+        ),
+        ('resources = { other = 2 }\n[gates.g]\ncommand = "x"\nresources = ["db"]', ""),
+    ],
+)
+def test_resources_that_are_wrong(text: str, problem: str) -> None:
+    _config, said, _deferred = read(text)
+    assert said == (f"gitgates.toml: {problem}" if problem else "")

@@ -57,6 +57,8 @@ GOOD: dict[str, list[Any]] = {
     "priority": ["critical", "high", "normal", "low"],
     "writes": [True, False],
     "required": [True, False],
+    "resources": [{}, {"db": 2, "port:5432": 1}],
+    "gates.resources": [[], ["db", "port:5432"]],
     "retry": [0, 1, 9],
     "quarantine_until": [date(2027, 1, 31)],
     "restage": [False],
@@ -224,7 +226,9 @@ def tables(*, hooks: int | None = None) -> Rows:
             whole = f"{one.name}.{key.name}"  # where another table has a key of that name
             make = advice(key.name) if one.id_of else section(one.name, key.name)
             found.append((whole if whole in GOOD else key.name, make))
-    found += [(key.name, gate(key.name)) for key in GATE_KEYS]
+    for key in GATE_KEYS:
+        whole = f"gates.{key.name}"
+        found.append((whole if whole in GOOD else key.name, gate(key.name)))
     found += [
         (key.name, hook(key.name, point))
         for key in HOOK_KEYS

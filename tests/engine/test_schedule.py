@@ -15,6 +15,7 @@ from run_support import Heard, config_of, results, run_gates
 from gitgates.core.types import BLOCK, WARN, Config, Decision, Event, Gate, Step
 from gitgates.engine.admission import Admissions
 from gitgates.engine.walk import CANCELLED
+from gitgates.git.repo import find_repo
 from gitgates.proc.pool import Pool
 from gitgates.store.proofs import note_durations
 
@@ -195,10 +196,11 @@ def test_a_slot_that_no_gate_needs_is_free_for_others(repo: Repo, pool: str) -> 
     assert statuses(run(repo, takes, gate("quick", 'touch "$OUT/up"'))) == ["passed", "passed"]
 
 
-def test_no_place_is_kept_for_a_gate_that_cannot_start(pool: str) -> None:
+def test_no_place_is_kept_for_a_gate_that_cannot_start(repo: Repo, pool: str) -> None:
     """Such as one that writes, while a gate of another run is in its worktree."""
     assert Pool(pool, 1, is_urgent=False).take(1)
-    admissions = Admissions(Config(jobs=1), os.environ, None, print, is_urgent=False)
+    there = find_repo(str(repo.path), dict(os.environ))
+    admissions = Admissions(Config(jobs=1), there, None, print, is_urgent=False)
     for is_asked in (True, False, True):
         if is_asked:
             assert admissions.ask(Step(gate=gate("a")), lambda _: [], 1) is None

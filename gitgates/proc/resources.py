@@ -1,0 +1,195 @@
+"""Named resources of the machine, such as a port: gates that name one share it, or take turns.
+
+Each gate that wants some has a file in one folder, which it keeps locked. Whether it is locked and
+what it says tells others who holds what and who waits; those go in the order of their names, people
+before agents. Whoever looks does so under one lock, so a gate gets all that it needs at once, and
+none holds something while it waits.
+
+The processes of the gate inherit the locked file: if gitgates is killed, what they use is free
+when the last of them has ended. A holder that is stopped is waited for: it still has its port.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+
+from gitgates.core.record import Record
+from gitgates.proc.pool import (
+    VARIABLE,
+    is_stopped,
+    new_ticket,
+    pool_folder,
+    usable_folder,
+    when_free,
+)
+from gitgates.store.files import lock_file, read_state, remove_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HOLDS, _WAITS = "holds", "waits"
+_LOCK_S = 1.0  # whoever has the lock only looks
+_POLL_S = 0.1
+_LONGEST_POLL_S = 2.0
+
+
+class Wait(Record):
+    """What a gate waits for."""
+
+    what: str
+    place: int = 0  # among those that wait for it, from 1; 0: not known
+    left_s: float | None = None  # until its turn, by how long gates took before; None: not known
+    holder: str = ""  # the gate that has it, and where
+
+    @property
+    def text(self) -> str:
+        """All of it on one line."""
+        after = f" after {self.holder}" if self.holder else ""
+        place = f", place {self.place}" if self.place else ""
+        seconds = "" if self.left_s is None else f", about {self.left_s:.0f} s"
+        return f"{self.what}{after}{place}{seconds}"
+
+
+class Claim(Record):
+    """What the file of another gate says."""
+
+    name: str
+    holds: bool
+    began_s: float  # since when it holds it
+    took_s: float  # when the gate ran before; 0: not known
+    owner: str
+    limits: Mapping[str, int]  # resource → how many gates may hold it, by its configuration
+
+    @property
+    def left_s(self) -> float | None:
+        """How long it may still hold what it has; None if that is not known."""
+        return max(self.took_s - (time.time() - self.began_s), 0.0) if self.took_s else None
+
+
+class Resources:
+    """The resources, as one run sees them."""
+
+    def __init__(
+        self, folder_abs: str, limits: Mapping[str, int], root_abs: str, *, is_urgent: bool
+    ) -> None:
+        self._folder_abs, self._limits, self._root_abs = folder_abs, limits, root_abs
+        self._is_urgent = is_urgent
+        self._claims: dict[str, tuple[str, int]] = {}  # gate → its file, and the locked descriptor
+
+    def take(self, gate: str, names: tuple[str, ...], took_s: float) -> int | Wait:
+        """Return a descriptor that holds all resources of a gate, or what it has to wait for.
+
+        The gate's processes are to inherit it. `took_s`: how long the gate took before; 0: unknown.
+
+        Raises: OSError where the folder cannot be written.
+        """
+        limits = {name: self._limits.get(name, 1) for name in names}
+        lock_fd = lock_file(f"{self._folder_abs}/lock", wait_s=_LOCK_S)
+        if lock_fd < 0:
+            return Wait(", ".join(names))
+        try:
+            name, fd = self._claims.get(gate) or self._new_claim(gate)
+            wait = self._wait(name, limits)
+            state, owner = _WAITS if wait else _HOLDS, f"`{gate}` in {self._root_abs}"
+            facts = (state, time.time(), took_s, owner.replace("\n", " "))
+            wants = [f"{limit} {name}" for name, limit in sorted(limits.items())]
+            text = os.fsencode("\n".join((*map(str, facts), *wants)))
+            os.ftruncate(fd, 0)  # which notes that it has looked, too
+            os.pwrite(fd, text, 0)
+        finally:
+            os.close(lock_fd)
+        return wait or fd
+
+    def put_back(self, gate: str) -> None:
+        """Let a gate that had all of them wait again; nobody goes before it by that."""
+        name, fd = self._claims.get(gate, ("", -1))
+        if name:
+            text = read_state(f"{self._folder_abs}/{name}") or b""
+            os.pwrite(fd, text.replace(_HOLDS.encode(), _WAITS.encode(), 1), 0)
+
+    def give_back(self, gate: str) -> None:
+        """Release what a gate holds, or its place, also if its processes have left some running."""
+        name, fd = self._claims.pop(gate, ("", -1))
+        if name:
+            remove_file(f"{self._folder_abs}/{name}")
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)
+
+    def close(self) -> None:
+        """Release everything."""
+        for gate in [*self._claims]:
+            self.give_back(gate)
+
+    def _new_claim(self, gate: str) -> tuple[str, int]:
+        name = f"{new_ticket(is_urgent=self._is_urgent)}-{len(self._claims)}"
+        fd = lock_file(f"{self._folder_abs}/{name}")
+        self._claims[gate] = name, fd
+        return name, fd
+
+    def _wait(self, own: str, limits: Mapping[str, int]) -> Wait | None:
+        """Return what a gate waits for; None if all of it is free, and nobody is to go before."""
+        waits = []
+        others = self._others(own)
+        for resource, limit in limits.items():
+            ahead = [c for c in others if resource in c.limits and (c.holds or c.name < own)]
+            most = min([limit, *(claim.limits[resource] for claim in ahead)])
+            if len(ahead) < most:
+                continue
+            holders = [claim for claim in ahead if claim.holds]
+            before = [claim.took_s or None for claim in ahead if not claim.holds]
+            left_s = [claim.left_s for claim in holders] + [0.0] * (most - len(holders))
+            what, owner = f"`{resource}`", holders[0].owner if holders else ""
+            waits.append(Wait(what, len(before) + 1, when_free(left_s, before), owner))
+        if not waits:
+            return None
+        last = max(waits, key=lambda wait: (wait.place, wait.left_s or 0.0))
+        is_known = all(wait.left_s is not None for wait in waits)
+        seconds = max(wait.left_s or 0.0 for wait in waits) if is_known else None
+        return last._replace(what=" and ".join(wait.what for wait in waits), left_s=seconds)
+
+    def _others(self, own: str) -> list[Claim]:
+        """Return the claims of living processes, in order, but for stopped ones that wait."""
+        claims = []
+        for name in sorted(os.listdir(self._folder_abs)):
+            path_abs = f"{self._folder_abs}/{name}"
+            if name in ("lock", own):
+                continue
+            if (fd := lock_file(path_abs, flags=os.O_RDWR)) >= 0:
+                remove_file(path_abs)  # nobody has it open
+                os.close(fd)
+            elif (claim := _read(path_abs, name)) and (claim.holds or not is_stopped(path_abs)):
+                claims.append(claim)
+        return claims
+
+
+def open_resources(
+    env: Mapping[str, str], limits: Mapping[str, int], root_abs: str, *, is_urgent: bool
+) -> Resources | None:
+    """Return the resources; None where they are switched off.
+
+    Raises: OSError where there can be none; ConfigError as `usable_folder`.
+    """
+    if env.get(VARIABLE) == "0":
+        return None
+    if not (folder_abs := usable_folder(env, "resources")):
+        raise PermissionError(errno.EPERM, "is not a folder of yours alone", pool_folder(env))
+    return Resources(folder_abs, limits, root_abs, is_urgent=is_urgent)
+
+
+def poll_s(wait: Wait) -> float:
+    """Return after how long it makes sense to ask again."""
+    return min(_POLL_S * wait.place**2, _LONGEST_POLL_S) if wait.place else _POLL_S
+
+
+def _read(path_abs: str, name: str) -> Claim | None:
+    try:
+        raw = read_state(path_abs) or b""
+        state, began_s, took_s, owner, *wants = os.fsdecode(raw).split("\n")
+        limits = {what: int(limit) for limit, _, what in (line.partition(" ") for line in wants)}
+        return Claim(name, state == _HOLDS, float(began_s), float(took_s), owner, limits)
+    except (OSError, ValueError):  # it is gone, or somebody else's
+        return None
