@@ -311,7 +311,7 @@ def _select_files(
         elif not host.may_define(subagent.name):
             remarks.append(
                 f"gitgates: no file written for the reviewer `{subagent.name}`: a plugin, or "
-                f"{agent_host(agent).TITLE}itself, must provide it"
+                f"{agent_host(agent).TITLE} itself, must provide it"
             )
     return texts, remarks
 

@@ -182,8 +182,7 @@ def test_no_file_is_written_for_an_agent_of_others(ready: Repo, reviewer: str) -
     said = ask(ready, "install")
     assert (
         f"gitgates: no file written for the reviewer `{reviewer}`: a plugin, or Claude "
-        "Codeitself, must provide it"
-        "\n"
+        "Code itself, must provide it\n"
     ) in said
     assert sorted(everything(ready.path / ".claude")) == [
         "commands/gitgates/review.md",
