@@ -366,6 +366,8 @@ class _Shell:
         if not operator.endswith("-"):  # `2>&-` has none
             goal = goals.pop(0)
             value = " ".join(self._words(goal))
+            if operator == "<" and goal.type == "process_substitution":
+                context = context._replace(stdin=self._files[-1])
             if not operator.startswith("<") and goal.type != "number":
                 context = context._replace(writes=(*context.writes, value))
                 if ">>" not in operator:
@@ -481,6 +483,7 @@ class _Shell:
 
     def _add(self, command: SimpleCommand) -> None:
         self._watch_clock()
+        command = _as_git(command)
         self.commands.append(command)
         program = os.path.basename(command.words[0]) if command.words else ""
         rest = list(command.words[1:])
@@ -494,12 +497,11 @@ class _Shell:
         elif program in ("export", "declare", "typeset"):
             self._export(plain)
         elif program in SHELLS:
-            file = command.files[0] if command.files and UNKNOWN in plain else ""
-            script = _script_of(rest) or (file if plain else command.stdin)
+            script = _script_of(rest) or (_file_of(command, plain) if plain else command.stdin)
             is_given = command.is_fed and script == _PLACE  # by xargs
             self._nested(command.stdin if is_given else script, command)
         elif program in ("source", "."):
-            self._nested(command.files[0] if command.files else "", command)
+            self._nested(_file_of(command, plain), command)
         elif program in ("eval", "trap", "alias"):
             scripts = {"eval": " ".join(rest), "trap": "".join(plain[:1])}
             self._nested(
@@ -591,6 +593,22 @@ class _Shell:
     def _go_back(self, folder: Folder) -> None:
         self._cwd, self._last, self._fallback = folder.cwd, folder.last, folder.fallback
         self._stack = list(folder.stack)
+
+
+def _as_git(command: SimpleCommand) -> SimpleCommand:
+    """Return `git-commit`, which git finds in its own folder, as `git commit`."""
+    folder, program = os.path.split(command.words[0]) if command.words else ("", "")
+    is_known = not folder or folder.endswith("git-core") or UNKNOWN in folder
+    if not (program.startswith("git-") and is_known):
+        return command
+    return command._replace(words=("git", program.removeprefix("git-"), *command.words[1:]))
+
+
+def _file_of(command: SimpleCommand, words: list[str]) -> str:
+    """Return the script that a shell reads from a file, as far as the line itself has it."""
+    if words[:1] in (["/dev/stdin"], ["/dev/fd/0"]):
+        return command.stdin
+    return command.files[0] if command.files and UNKNOWN in words else ""
 
 
 def _place_of(words: list[str]) -> str:
