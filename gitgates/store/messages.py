@@ -8,7 +8,6 @@ before: unique, and in the order of the lines.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from itertools import islice
 
@@ -31,6 +30,7 @@ MOST_TOPIC = 200  # characters
 _LONGEST_EXCERPT = 40  # of what was given, in an error
 _TAIL = 4096
 _NEWEST_BYTES = 1 << 20
+_FEW = 20  # ids that are looked for in each line, before it is parsed
 _AT_ONCE = 1000  # lines that are parsed together, which is quicker
 _TEXTS = ("id", "time", "topic", "text", "session", "agent", "commit", "branch")
 _TOPIC_HINT = "Use a name such as `build` or `review/parser`."
@@ -109,17 +109,36 @@ def find(shared_state_abs: str, message_id: str) -> Message | None:
 
     Raises: StateError where the log cannot be read.
     """
-    ids = {unicode_only(message_id), normalise_id(unicode_only(message_id))}
+    return _find_all(shared_state_abs, (message_id,)).get(message_id)
+
+
+def _find_all(shared_state_abs: str, message_ids: tuple[str, ...]) -> dict[str, Message]:
+    """Return messages by their ids, as they were given.
+
+    Raises: as `find`.
+    """
+    meant = {
+        given: {unicode_only(given), normalise_id(unicode_only(given))} for given in message_ids
+    }
+    parts = [id_.encode() for ids in meant.values() for id_ in ids]
+    length = _NEWEST_BYTES  # most often, they are new ones
     try:
-        for length in (_NEWEST_BYTES, sys.maxsize):  # most often, it is a new one
-            lines = read_newest(shared_state_abs, length).split(b"\n")
-            candidates = [line for line in lines if any(id_.encode() in line for id_ in ids)]
-            messages = parse_log(b"\n".join(candidates)).messages
-            if message := next((candidate for candidate in messages if candidate.id in ids), None):
-                return message
+        size = length_of(file_abs(shared_state_abs))
+        while True:
+            lines = read_newest(shared_state_abs, length)
+            if len(parts) < _FEW:
+                candidates = (
+                    line for line in lines.split(b"\n") if any(id_ in line for id_ in parts)
+                )
+                lines = b"\n".join(candidates)
+            by_id = {message.id: message for message in parse_log(lines).messages[::-1]}
+            pairs = ((given, ids & by_id.keys()) for given, ids in meant.items())
+            messages = {id_: by_id[min(ids)] for id_, ids in pairs if ids}
+            if len(messages) == len(meant) or length >= size:
+                return messages
+            length *= 4
     except OSError as error:
         raise _unreadable(shared_state_abs, error) from error
-    return None
 
 
 def read_newest(shared_state_abs: str, length: int) -> bytes:
@@ -268,14 +287,12 @@ def _check_topic(topic: str) -> None:
 
 
 def _existing_ids(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ...]:
-    ids = []
-    for ref in dict.fromkeys(refs):
-        message = find(shared_state_abs, ref)
-        if message is None:
+    known = _find_all(shared_state_abs, refs) if refs else {}
+    for ref in refs:
+        if ref not in known:
             hint = "Ids are shown by `gitgates journal post` and `read`."
             raise UsageError(f"no message `{excerpt(ref)}` to refer to", hint)
-        ids.append(message.id)
-    return tuple(dict.fromkeys(ids))
+    return tuple(dict.fromkeys(known[ref].id for ref in refs))
 
 
 def _last_number(fd: int, size: int) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TOPIC = "handoff"
 RECEIVED = "handoff/received"
-_NEWEST_BYTES = 4 << 20  # of the log; an older handoff is thousands of messages back
+_NEWEST_BYTES = 2 << 20  # of the log; an older handoff is thousands of messages back
 _MOST = 3  # the newest, for one session
 _LONGEST, _LONGEST_TEXT = 300, 4000
 _BASE_KEYS = {"to", "root", "snapshot", "failures"}  # the rest is from features
@@ -41,7 +41,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     draft = Message(RECEIVED, f"received {', '.join(refs)}", refs=refs)
     receipt = post(call.repo.shared_state_abs, draft._replace(session=call.payload.session))
     # Another session may begin at the same time: the first one in the log has received it.
-    received = _received(_messages(call))
+    received = _received(_messages(call, b'"handoff/received"'))
     waiting = [message for message in waiting if received[message.id] == receipt.id]
     texts = [_text(message, call) for message in waiting[-_MOST:]]
     if len(waiting) > _MOST:
@@ -49,13 +49,14 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far.joined(Verdict(to_agent="\n\n".join(texts)))
 
 
-def _messages(call: Call) -> tuple[Message, ...]:
+def _messages(call: Call, part: bytes = b'"handoff') -> tuple[Message, ...]:
     from gitgates.store.messages import parse_log, read_newest
 
-    return parse_log(_lines_with(read_newest(call.repo.shared_state_abs, _NEWEST_BYTES))).messages
+    log = read_newest(call.repo.shared_state_abs, _NEWEST_BYTES)
+    return parse_log(_lines_with(log, part)).messages
 
 
-def _lines_with(log: bytes, part: bytes = b'"handoff') -> bytes:
+def _lines_with(log: bytes, part: bytes) -> bytes:
     """Return the lines with these bytes; of a long log, most are about something else."""
     lines, at = [], log.find(part)
     while at >= 0:

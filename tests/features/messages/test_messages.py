@@ -277,6 +277,20 @@ def test_a_ref_must_exist(repo: Repo) -> None:
     assert not log_of(repo).exists()
 
 
+def test_many_refs_are_looked_for_at_once(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    state, read, lengths = state_of(repo), messages.read_newest, list[int]()
+    ids = tuple(messages.post(state, Message("build", str(number))).id for number in range(30))
+    monkeypatch.setattr(messages, "_NEWEST_BYTES", log_of(repo).stat().st_size // 3)
+
+    def counted(path: str, most: int) -> bytes:
+        lengths.append(most)
+        return read(path, most)
+
+    monkeypatch.setattr(messages, "read_newest", counted)
+    assert messages.post(state, Message("build", "all", refs=ids)).refs == ids
+    assert len(lengths) == 2  # the newest ones, and the log
+
+
 def test_torn_lines_and_garbage_are_left_out_and_counted(repo: Repo) -> None:
     first = post(repo, "t", "first")
     whole = log_of(repo).read_bytes()
