@@ -109,26 +109,26 @@ def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
     raise _not_written(completed.stderr)
 
 
-def unite(repo: Repo, ref: str) -> int:
+def unite(repo: Repo, ref: str) -> dict[str, list[bytes]]:
     """Add the lines of the notes under another ref to ours, which become history of ours.
 
-    Return how many are new. Raises: GitError where they cannot be read or written.
+    Return those that are new, by tree. Raises: GitError where they cannot be read or written.
     """
     for _ in range(_TRIES):
         ours, others = Notes(repo), Notes(repo, ref)
         if others.tip in ("", ours.tip):
-            return 0
+            return {}
         news, lacks = _differing(ours, others)
         if not lacks:  # they have all that we have
             completed = repo.git.ask(
                 "update-ref", REF, others.tip, ours.tip or "0" * len(others.tip)
             )
         elif not news and _is_ancestor(repo, others.tip, ours.tip):
-            return 0
+            return {}
         else:
             completed = _write(repo, [ours.tip, others.tip], _with_lines(ours, news))
         if not completed.exit_status:
-            return sum(map(len, news.values()))
+            return news
     raise _not_written(completed.stderr)
 
 

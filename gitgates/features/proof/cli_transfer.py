@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import click
 
-from gitgates.core.clean import counted
-from gitgates.core.errors import OK, ConfigError
+from gitgates.config.load import load
+from gitgates.core.clean import counted, plain_line
+from gitgates.core.errors import OK, ConfigError, GitError
+from gitgates.engine.signed_keys import definition_sha256
+from gitgates.features.proof.evidence import SignedEvidence
 from gitgates.features.proof.signing import statements_of
 from gitgates.features.proof.transfer import Transfer, default_remote, sign_new
 from gitgates.git.commits import list_commits
 from gitgates.git.notes import REF
 from gitgates.verbs.repository import current_repo
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Gate
+    from gitgates.git.repo import Repo
+
 _MOST = "--max-count=100"
+_MOST_NAMED = 5
 
 
 @click.command("fetch")
@@ -24,13 +33,47 @@ def fetch(remote: str | None) -> int:
     else the only one. Only refs/notes/gitgates is changed, and a copy of what the remote has there.
     A remote without proofs is not an error.
 
+    New ones that do not count here are named: those that are not signed by somebody who is trusted,
+    are about another tree, or about gates that are configured in another way.
+
     Exit status 0: done, or there are none. 74: git cannot fetch them.
     """
     repo = current_repo()
     name = remote or default_remote(repo.git)
-    count = Transfer(repo, name).fetch()
+    news = Transfer(repo, name).fetch()
+    count = sum(map(len, news.values()))
     click.echo(f"{name}: {counted(count, 'new proof')}" if count else f"{name}: no new proofs")
+    for text in _not_counting(repo, news) if news else ():
+        click.echo(f"gitgates: not believed: {plain_line(text)}", err=True)
     return OK
+
+
+def _not_counting(repo: Repo, news: dict[str, list[bytes]]) -> list[str]:
+    """Return which new proofs do not count, and why: one of each reason."""
+    definitions = {gate.name: definition_sha256(gate) for gate in _gates(repo)}
+    evidence, by_reason = SignedEvidence(repo, lambda _text: None), dict[str, list[str]]()
+    try:
+        for tree, envelopes in news.items():
+            for raw in envelopes:
+                title, why = evidence.why_not(tree, raw, definitions)
+                if why:
+                    by_reason.setdefault(why, []).append(title)
+    except GitError as error:
+        by_reason[str(error)] = ["whose proofs count cannot be read"]
+    texts = [
+        f"{titles[0]}: {why}" + (f" (and {len(titles) - 1} more)" if len(titles) > 1 else "")
+        for why, titles in by_reason.items()
+    ]
+    left_out = len(texts) - _MOST_NAMED
+    return texts[:_MOST_NAMED] + ([f"{left_out} more, of other reasons"] if left_out > 0 else [])
+
+
+def _gates(repo: Repo) -> tuple[Gate, ...]:
+    try:
+        config = load(repo.root_abs)
+    except ConfigError:
+        return ()
+    return config.gates if config else ()
 
 
 @click.command("push")

@@ -11,7 +11,7 @@ from gitgates.features.proof.trust import Trust, trust_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from gitgates.git.repo import Repo
 
@@ -56,6 +56,26 @@ class SignedEvidence:
         """Return what is believed about the same change on any base. Raises: GitError."""
         verdicts = [self._believed(raw) for raw in self._notes.with_key(patch)]
         return [each for each in verdicts if isinstance(each, Statement) and each.patch == patch]
+
+    def why_not(self, tree: str, raw: bytes, definitions: Mapping[str, str]) -> tuple[str, str]:
+        """Return whose a proof is that is noted for a tree, and why it does not count; or nothing.
+
+        `definitions`: those of the gates as they are configured now.
+        """
+        verdict = self._believed(raw)
+        if isinstance(verdict, str):
+            title, _colon, why = verdict.partition(": ")
+            return title, why
+        proofs = {proof.gate: proof for proof in verdict.gates if proof.gate in definitions}
+        changed = [gate for gate, proof in proofs.items() if proof.definition != definitions[gate]]
+        why = ""
+        if verdict.tree != tree:
+            why = "it is about another tree"
+        elif not proofs:
+            why = "it says nothing about a gate that is configured here"
+        elif changed:
+            why = f"gate `{'`, `'.join(changed)}`: it had another definition"
+        return verdict.title, why
 
     def _envelopes(self, tree: str) -> list[bytes]:
         envelopes = self._notes.of_tree(tree)

@@ -99,8 +99,8 @@ class Transfer:
             digest = hashlib.sha256(os.fsencode(remote)).hexdigest()
             self._copy = f"{_COPIES}/{digest[:16]}"
 
-    def fetch(self) -> int:
-        """Fetch the notes of the remote and add them to ours; return how many lines are new.
+    def fetch(self) -> dict[str, list[bytes]]:
+        """Fetch the notes of the remote and add them to ours; return the new lines, by tree.
 
         Raises: GitError.
         """
@@ -109,7 +109,7 @@ class Transfer:
             if not fetched.exit_status:
                 return unite(self._repo, self._copy)
             if _NONE in fetched.stderr:
-                return 0
+                return {}
             if not any(mark in fetched.stderr for mark in _RACES):
                 break
         raise GitError(f"{self._remote}: proofs cannot be fetched: {_why(fetched.stderr)}")

@@ -120,6 +120,30 @@ def test_a_push_that_is_verified_believes_them(alice: Repo) -> None:
         bob.git("push", "-q", "--no-verify", "origin", ":new")
 
 
+def test_a_fetch_names_what_does_not_count(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    bob = other(alice)
+    here = find_repo(str(alice.path), dict(os.environ))
+    tree = alice.git("rev-parse", "HEAD^{tree}").strip()
+    statements = statements_of(here, list_commits(here.git, "HEAD^!"))
+    _all, proof = statements[0].gates
+    for gate in (proof._replace(definition="5" * 64), proof._replace(gate="else")):
+        statements.append(statements[0]._replace(gates=(gate,)))
+    envelopes = [*signed(here, statements), b"[]"]
+    ProofNotes(here).add({tree: envelopes, "7" * 40: envelopes[:1]})
+    alice.git("push", "-q", "--no-verify", "origin", "refs/notes/gitgates")
+    done = bob.gitgates("proof", "fetch")
+    assert done.stdout == b"origin: 5 new proofs\n"
+    reasons = sorted(line.rpartition(b": ")[2] for line in done.stderr.splitlines())
+    assert reasons == [
+        b"it had another definition",
+        b"it has fields other than those of DSSE",
+        b"it is about another tree",
+        b"it says nothing about a gate that is configured here",
+    ]
+
+
 def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Path) -> None:
     change(alice, "one")
     sign_with(alice, make_key(tmp_path / "mallory"))
