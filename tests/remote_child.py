@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gitgates.features.remote import worker
-from gitgates.features.remote.gates import GateRequest, RemoteEnd
+from gitgates.features.remote.gates import GateRequest, RemoteEnd, note_start
 
 _ENDS = {
     "could-not-run": RemoteEnd(reason="no worker has this platform", notes=("a note",)),
@@ -37,9 +37,10 @@ def _run(request: GateRequest, output_fd: int, life: Any, notes: list[str]) -> R
     out = Path(request.env["OUT"])
     with (out / "there").open("a") as file:
         file.write(f"{request.gate['name']} {os.getpid()}\n")
-    os.write(output_fd, f"{request.gate['name']} ran there\n".encode())
-    time.sleep(float(request.env.get("TAKES", "0")))
     word = request.env.get("END", "passed")
+    if word not in ("sleeps", "starts"):
+        os.write(output_fd, f"{request.gate['name']} ran there\n".encode())
+    time.sleep(float(request.env.get("TAKES", "0")))
     if word == "environment":
         text = f"{sorted(request.env)} {request.cwd} {request.argv} {request.gate['reuse']}\n"
         os.write(output_fd, text.encode())
@@ -48,7 +49,9 @@ def _run(request: GateRequest, output_fd: int, life: Any, notes: list[str]) -> R
         os.kill(os.getpid(), signal.SIGKILL)
     if word == "half":
         vars(worker)["marshal"].dump = lambda _end, file: file.write(b"half of an end")
-    if word == "hangs":
+    if word == "starts":
+        note_start(request.end_abs)
+    if word in ("hangs", "sleeps", "starts"):
         while not life.is_over():
             time.sleep(0.01)
         (out / "cancelled").touch()

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from gitgates.engine.walk import Due
 
 
+_UNKNOWN = "its time was over, and nothing shows that it had started there"
+
+
 class RemoteResult(Record):
     """What happened to a gate that was to run on a server."""
 
@@ -76,7 +79,10 @@ class RemoteJob(Job):
 
     def _take(self, ending: Ending) -> bool:
         spent_s = time.monotonic() - self.began
-        result = self._server.result_of(self.due, self._asks, ending, spent_s)
+        has_output = len(self.capture.captured()[0]) > len(self._before)
+        result = self._server.result_of(
+            self.due, self._asks, ending, spent_s=spent_s, has_output=has_output
+        )
         if result.ending is None:
             return False
         self.reused, self._action_digest = result.reused, result.action_digest
@@ -197,14 +203,23 @@ class RemoteRun:
         return RemoteJob(due, admission, changes, context, server=self)
 
     def result_of(
-        self, due: Due, command: Command | None, ending: Ending, spent_s: float
+        self,
+        due: Due,
+        command: Command | None,
+        ending: Ending,
+        *,
+        spent_s: float,
+        has_output: bool,
     ) -> RemoteResult:
         """Return what happened to a gate, after `spent_s`, when its child here has ended."""
         end, gate = self.gates.end_of(command, ending), due.step.gate.name
         for note in end.notes:
             self._say(f"{gate}: {note}")
-        if ending.timed_out or ending.ended_by_us:
+        is_unknown = ending.timed_out and not (has_output or end.has_started)
+        if ending.ended_by_us or (ending.timed_out and not is_unknown):
             return RemoteResult(ending=ending)
+        if is_unknown:
+            end = end._replace(reason=_UNKNOWN, is_down=False)
         is_sound = ending.exit_status == 0
         if is_sound and (end.status, end.exit_status == 0) in (("passed", True), ("failed", False)):
             ended = Ending(exit_status=end.exit_status)
@@ -218,6 +233,8 @@ class RemoteRun:
             reason += "" if self._must_go else "; no other gate of this run goes there"
         if not self.gates.falls_back:
             return RemoteResult(ending=Ending(not_started=reason))
+        if is_unknown:
+            spent_s = min(spent_s, due.step.gate.timeout_s / 2)
         self._attempts[gate, due.generation] = RemoteAttempt(spent_s, reason)
         self._say(f"{gate}: {reason}; it runs here")
         return RemoteResult()

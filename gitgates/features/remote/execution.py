@@ -134,14 +134,19 @@ class RemoteExecution:
         on_output: Callable[[bytes], None] = lambda _data: None,
         *,
         within_s: float = math.inf,
+        on_start: Callable[[], None] = lambda: None,
     ) -> RemoteEnd:
         """Run one command of a gate there, within `within_s` and the gate's `timeout_s`.
+
+        `on_start` is called when the server says at which time it has started the command: the
+        stage alone is also that of one that waits for its runner.
 
         Raises: what `InputRoot.blob` raises, if a file is not sent.
         """
         within_s = min(within_s, gate.timeout_s)
         self._last_s = time.monotonic() + within_s
         self._end_s = self._last_s - within_s / 2
+        self._on_start = on_start
         self._log = LogStream(self._connection, on_output, self._most_output)
         action_digest = ""
         try:
@@ -302,8 +307,7 @@ class RemoteExecution:
                     while not isinstance(event := self._next(events), BaseException):
                         name = event.name or name
                         about = _about(event)
-                        if about.stage not in _BEFORE:
-                            self._end_s = self._last_s
+                        self._note_progress(about)
                         if event.done:
                             name = ""
                             return event
@@ -326,6 +330,12 @@ class RemoteExecution:
         finally:
             if name:
                 self._cancel(name)
+
+    def _note_progress(self, about: Message) -> None:
+        if about.stage not in _BEFORE:
+            self._end_s = self._last_s
+        if about.partial_execution_metadata.HasField("execution_start_timestamp"):
+            self._on_start()
 
     def _next(self, events: queue.SimpleQueue[Message | BaseException]) -> Message | BaseException:
         asks_s = time.monotonic() + _QUIET_S

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _WORKER = "gitgates.features.remote.worker"
 _COPY = ("cat",)
+_STARTED = ".started"  # beside the file that says how the gate ended
 _ALWAYS = ("GITGATES_HOOK",)
 _RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # gates with these need more than files
 
@@ -58,6 +59,7 @@ class RemoteEnd(Record):
     is_down: bool = False  # the server is of no use for other gates, either
     notes: tuple[str, ...] = ()  # for people
     output: bytes | None = None  # all of it, if it replaces what was written
+    has_started: bool = False  # the server has said when
 
 
 class Asked(Record):
@@ -160,7 +162,10 @@ class RemoteGates:
             reason = asked.problem or f"the process that talks to the server ended early{how}"
             end = RemoteEnd(reason=reason, is_down=bool(asked.problem))
         remove_file(asked.end_abs)
-        return end
+        has_started = os.path.exists(f"{asked.end_abs}{_STARTED}")
+        if has_started:
+            remove_file(f"{asked.end_abs}{_STARTED}")
+        return end._replace(has_started=has_started)
 
     def close(self) -> None:
         """End the worker, which cancels the gates that still run there."""
@@ -183,6 +188,12 @@ class RemoteGates:
                 python_argv(_WORKER), {"GRPC_VERBOSITY": "NONE", **self._repo.env}
             )
         return self._worker
+
+
+def note_start(end_abs: str) -> None:
+    """Note that a gate has started on the server, for the process that has asked for it."""
+    with contextlib.suppress(OSError):  # then it is taken for one that has not
+        os.close(open_state(f"{end_abs}{_STARTED}", os.O_WRONLY | os.O_CREAT))
 
 
 def _close(fd: int) -> None:

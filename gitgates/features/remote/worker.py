@@ -19,7 +19,7 @@ import time
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
-from gitgates.features.remote.gates import GateRequest, RemoteEnd
+from gitgates.features.remote.gates import GateRequest, RemoteEnd, note_start
 from gitgates.features.remote.inputs import InputsError, secret_variables
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
@@ -165,4 +165,8 @@ def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) ->
         while data:
             data = data[os.write(output_fd, data) :]
 
-    return server.run(gate, command, root, write_output, within_s=request.within_s)
+    return server.run(
+        *(gate, command, root, write_output),
+        within_s=request.within_s,
+        on_start=lambda: note_start(request.end_abs),
+    )

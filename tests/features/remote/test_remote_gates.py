@@ -245,6 +245,18 @@ def test_past_its_time_it_is_cancelled(repo: Repo, out: Path) -> None:
     assert not (out / "here").exists()
 
 
+@pytest.mark.parametrize(("end", "status"), [("sleeps", "passed"), ("starts", "timed-out")])
+def test_past_its_time_one_that_may_not_have_started_runs_here(
+    repo: Repo, out: Path, end: str, status: str
+) -> None:
+    heard = Heard()
+    result = run(repo, BUSY, gate("goes", end, HERE, timeout_s=1.5), heard=heard)["goes"]
+    assert (result.status, (out / "here").exists()) == (status, status == "passed")
+    assert any("nothing shows that it had started" in text for text in heard.texts) is (
+        status == "passed"
+    )
+
+
 def test_what_changes_meanwhile_is_not_its_doing(repo: Repo) -> None:
     repo.write("a.txt", "1st\n")
 
