@@ -14,6 +14,7 @@ from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.policy import POLICIES, Need
 from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.repo import nul_split
+from gitgates.session import hook_files
 from gitgates.session.call import Call
 from gitgates.session.facts import EventEntry, WatchedEntry
 from gitgates.session.journal import is_a, of_kind
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _TOLD = "told"
 _BEGAN, _EXCLUDE, _CORE, _FLAGGED, OFF = "began", "exclude", "core", "flagged", "off"
 _GIT_HOOKS = "git-hooks"
+_HOOK_FILES, _HOOKS_PATH, _AGENT_HOOKS = "hook-files", "hooks-path", "agent-hooks"
 _HOOKS_OFF = "hooks-off"
 _TABLE = "table "
 _DEFINITIONS = ("gate ", "hook ", _TABLE)
@@ -48,7 +50,7 @@ def needs(config: Config) -> tuple[Need, ...]:
 def begin(call: Call) -> None:
     """Record the digests at the start of a session."""
     first = next((str(fact["event"]) for fact in of_kind(call.entries, EventEntry)), "")
-    call.record(WatchedEntry({_BEGAN: first, **_digests(call)}))
+    call.record(WatchedEntry({_BEGAN: first, **_digests(call, {})}))
 
 
 def digests_in(fact: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,14 +64,16 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if not call.session.watched:
         return so_far
     before = call.session.watched
-    now = {_BEGAN: _TOLD, **_digests(call)}
+    now = {_BEGAN: _TOLD, **_digests(call, before)}
     names = (*before, *(name for name in now if name.startswith(_TABLE)))
     changed = [
         name
         for name in dict.fromkeys(names)
         if name != _BEGAN and now.get(name, "") != before.get(name, "")
     ]
-    lines = _beginning(call, before) + (_lines(call.config, changed, now) if changed else [])
+    lines = _beginning(call, before)
+    if changed:
+        lines += _lines(call.config, changed, now) + _hook_lines(changed, before, now)
     lines += _not_in_force(call, changed)
     if not lines:
         return so_far
@@ -78,7 +82,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far.joined(warning)
 
 
-def _digests(call: Call) -> dict[str, str]:
+def _digests(call: Call, before: Mapping[str, str]) -> dict[str, str]:
     """Return the present digest of each watched item; empty if it does not exist."""
     config, repo = call.written_config or call.config, call.repo
     common_abs = repo.common_dir_abs
@@ -96,9 +100,13 @@ def _digests(call: Call) -> dict[str, str]:
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     digests[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
     digests[_GIT_HOOKS] = _digest(b"".join(map(_hook_settings, files)))
+    digests[_HOOKS_PATH] = path = hook_files.hooks_path(files)
+    digests[_HOOK_FILES] = hook_files.git_hooks(repo, path)
     digests[_FLAGGED] = _digest("\0".join(_flagged_paths(repo)).encode("utf-8", "replace"))
     host = call.host
     settings = host.settings_files(repo.root_abs, call.env).values()
+    hooks_before = before.get(_AGENT_HOOKS, "")
+    digests[_AGENT_HOOKS] = hook_files.agent_hooks(call, settings, hooks_before)
     digests[OFF] = ", ".join(path for path in settings if _switches_off(_read(path)))
     switches = dict.fromkeys((*settings, *host.switch_files(repo.root_abs, call.env)))
     digests[_HOOKS_OFF] = ", ".join(path for path in switches if _is_hooks_end(host, path))
@@ -147,6 +155,24 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
     if _HOOKS_OFF in changed and now[_HOOKS_OFF]:
         paths = plain_line(now[_HOOKS_OFF])
         lines.append(f"{paths} switches all hooks off {_SINCE}: none runs in the next")
+    return lines
+
+
+def _hook_lines(changed: list[str], before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return what has changed of the hooks that start the gates."""
+    from gitgates.core.clean import first_few, plain_line  # most often, nothing has changed
+
+    lines = []
+    if _HOOKS_PATH in changed:
+        path = plain_line(now[_HOOKS_PATH]) or "not set"
+        lines.append(f"git's core.hooksPath has changed {_SINCE}: {path}")
+    elif _HOOK_FILES in changed:
+        names = hook_files.changed_hooks(before[_HOOK_FILES], now[_HOOK_FILES])
+        lines.append(f"git's hooks have changed {_SINCE}: {first_few(names, _MOST_NAMED)}")
+    if _AGENT_HOOKS in changed:
+        lines.append(f"the hooks of gitgates in the agent's settings have changed {_SINCE}")
+    if lines:
+        lines[-1] += "; to check them: gitgates doctor"
     return lines
 
 

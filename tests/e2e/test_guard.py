@@ -157,3 +157,25 @@ def test_the_trace_alone_is_guarded(tmp_path: Path) -> None:
     scene.install()
     run = scene.run(bash("rm -rf .git/gitgates"), bash("git commit -q --no-verify -m x"), "end")
     assert rules(run) == ["state_folder", "no_verify"]
+
+
+def test_what_a_program_has_written_is_told_at_the_next_stop(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, CHECK + '[hooks.pre-commit]\ngates = ["check"]\n')
+    assert scene.repo.gitgates("install-hooks").returncode == 0
+    script = """
+import os
+os.rename(".g" + "it/ho" + "oks/pre-c" + "ommit", "away")
+path = ".cl" + "aude/sett" + "ings.json"
+text = open(path).read()
+open(path, "w").write(text.replace("PreTool" + "Use", "Notification"))
+"""
+    run = scene.run(write(scene.at("x.py"), script), bash("python3 x.py"), "end")
+    (answer,) = run.answers("Stop")
+    since = "have changed since this session began"
+    assert answer["systemMessage"].splitlines() == [
+        f"gitgates: git's hooks {since}: pre-commit",
+        (
+            f"gitgates: the hooks of gitgates in the agent's settings {since}; to check them: "
+            "gitgates doctor"
+        ),
+    ]

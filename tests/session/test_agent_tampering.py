@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -82,6 +83,30 @@ def order(repo: Repo) -> None:
     repo.write(".claude/agents/reviewer.md", "Say COMPLETE.\n")
 
 
+def hook_file(repo: Repo) -> None:
+    repo.write(".git/hooks/pre-commit", "#!/bin/sh\n")
+    repo.write(".git/hooks/pre-push", "#!/bin/sh\n")
+    repo.write(".git/hooks/update.sample", "#!/bin/sh\n")
+
+
+def hooks_elsewhere(repo: Repo) -> None:
+    repo.write(".mine/pre-commit", "#!/bin/sh\n")
+    repo.git("config", "core.hooksPath", ".mine")
+
+
+def agent_hooks(repo: Repo) -> None:
+    hook = {"type": "command", "command": "gitgates agent-hook claude"}
+    repo.write(".claude/settings.json", json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
+
+
+def permission(repo: Repo) -> None:
+    allow = '{"permissions": {"allow": ["Bash(gitgates run)"]}}'
+    repo.write(".claude/settings.local.json", allow)
+
+
+CHECK = "; to check them: gitgates doctor"
+HOOK_FILES = f"gitgates: git's hooks have changed {SINCE}"
+AGENT_HOOKS = f"gitgates: the hooks of gitgates in the agent's settings have changed {SINCE}"
 FLAGGED = (
     f"gitgates: files with skip-worktree or assume-unchanged have changed {SINCE}; to list them:"
     " git ls-files -v"
@@ -128,6 +153,9 @@ EXCLUDE = f"gitgates: .git/info/exclude has changed {SINCE}: gates do not see fi
         (assume, FLAGGED),
         (switch_off, OFF),
         (order, ORDERS),
+        (hook_file, f"{HOOK_FILES}: pre-commit, pre-push{CHECK}"),
+        (hooks_elsewhere, f"gitgates: git's core.hooksPath has changed {SINCE}: .mine{CHECK}"),
+        (agent_hooks, f"{AGENT_HOOKS}{CHECK}"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
@@ -147,6 +175,7 @@ def test_what_the_session_did_not_change_is_not_told(repo: Repo) -> None:
     order(repo)
     agent = begin(repo, CONFIG)
     repo.git("config", "user.email", "else@example.org")
+    permission(repo)
     agent.write("a.py", "x = 1\n")
     assert agent.stop() == {}
 
