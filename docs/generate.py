@@ -136,10 +136,10 @@ def _keys(rows_of: tuple[keys.Key, ...]) -> str:
 
 def _meaning(key: keys.Key) -> str:
     if not key.only_in:
-        return key.meaning
+        return key.description
     if set(key.only_in) == {point.name for point in HOOK_POINTS.values() if point.host == "agent"}:
-        return f"{key.meaning} Only for an agent's hooks."
-    return f"{key.meaning} Only for {', '.join(key.only_in)}."
+        return f"{key.description} Only for an agent's hooks."
+    return f"{key.description} Only for {', '.join(key.only_in)}."
 
 
 def _type(json: object) -> str:

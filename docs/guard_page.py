@@ -33,7 +33,7 @@ def guard_page() -> str:
         table(
             ("agent", "programs and packages", "options"),
             (
-                (host.TITLE, _named(host.PROGRAMS), _named(host.UNASKED))
+                (host.TITLE, _named(host.PROGRAMS), _named(host.AUTO_APPROVE_OPTIONS))
                 for host in map(agent_host, AGENTS)
             ),
         ),

@@ -11,9 +11,9 @@ from gitgates.core.types import BLOCK
 from gitgates.hosts.agent import (
     AgentHost,
     BadPayload,
+    DisableSwitch,
     Environment,
     Files,
-    Off,
     Protocol,
     SettingsFormat,
     Tools,
@@ -54,7 +54,7 @@ class Toy(AgentHost):
         settings={"project": "settings", "user": "settings"},
     )
     SETTINGS = SettingsFormat(module=__name__)
-    OFF = Off(key="silent")
+    OFF = DisableSwitch(key="silent")
 
     def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
         """Read `event conversation folder [tool file]`, separated by tabs."""
@@ -80,8 +80,8 @@ class Toy(AgentHost):
 
     def encode(self, payload: Payload, verdict: Verdict) -> bytes:
         """Say `no: REASON`, or what is to be known."""
-        if verdict.as_before is not None:
-            return verdict.as_before.encode("ascii")
+        if verdict.replayed_answer is not None:
+            return verdict.replayed_answer.encode("ascii")
         level, _why = express(payload, verdict.level)
         text = (verdict.to_agent or verdict.to_person).encode("ascii", "replace")
         if level >= BLOCK:

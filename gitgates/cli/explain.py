@@ -17,7 +17,7 @@ from gitgates.core import environ
 from gitgates.core.clean import utf8, visible_line
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_of
-from gitgates.core.policy import functions_of, lenders
+from gitgates.core.policy import functions_of, providers
 from gitgates.core.record import Record
 from gitgates.core.types import VERDICTS, Config, Event, Gate, Hook, Plan
 from gitgates.engine.plan import find_hook, framework_gate, joined_plan, make_plan
@@ -155,12 +155,12 @@ def _refuse_misuse(hook: str | None, *, for_agent: bool, gates: dict[str, str]) 
 def _show_sent(repo: Repo, config: Config, name: str, fmt: str) -> int:
     """Show what a gate would send to another machine."""
     gate = _gate_of(config, name)
-    lent = lenders(config, "sent_inputs")
-    if not lent:
+    provided = providers(config, "sent_inputs")
+    if not provided:
         raise UsageError(
             "the configuration names no other machine", "Add a table [tool.gitgates.remote]."
         )
-    document, text = lent[0](repo, config, gate)
+    document, text = provided[0](repo, config, gate)
     if fmt == "json":
         print_json(document)
     else:
@@ -231,7 +231,7 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
         return _Answers(why_not=why_not)
     call = dry_call(repo, config, kind, caller)
     policies = tuple(ask_agent_hook(call))
-    plans = {name: plan for name, plan in call.rests_on.items() if isinstance(plan, Plan)}
+    plans = {name: plan for name, plan in call.explanations.items() if isinstance(plan, Plan)}
     plan = plans.pop("gates", None)
     return _Answers(caller.session, policies=policies, plan=plan, others=tuple(plans.values()))
 

@@ -22,7 +22,7 @@ from gitgates.core.errors import (
     unwritable,
 )
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.policy import lenders
+from gitgates.core.policy import providers
 from gitgates.core.types import Config, Decision, Hook, Plan
 from gitgates.engine.match import select
 from gitgates.engine.plan import AUDIT, REMOTE, REUSE, find_hook
@@ -397,7 +397,9 @@ def _variables(options: dict[str, Any]) -> dict[str, str]:
 
 def _check_server(repo: Repo, config: Config) -> None:
     """Refuse --remote where no gate could go to a server. Raises: UsageError."""
-    servers = filter(None, (lend(repo, config) for lend in lenders(config, "remote_execution")))
+    servers = filter(
+        None, (provide(repo, config) for provide in providers(config, "remote_execution"))
+    )
     if not any(server.jobs for server in servers):
         hint = "Set `execution`, and `jobs` above 0, in [tool.gitgates.remote]."
         raise UsageError("--remote, but no server for gates is configured", hint)

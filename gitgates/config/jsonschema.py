@@ -10,7 +10,6 @@ import tomllib
 from typing import Any, TypeAlias
 
 from gitgates.config.keys import GATE_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key, Table, hook_keys
-from gitgates.config.requires import is_met
 from gitgates.config.tables import tables
 from gitgates.core.lifecycle import HOOK_POINTS
 
@@ -81,10 +80,8 @@ def _table(keys: tuple[Key, ...]) -> Schema:
 def _properties(keys: tuple[Key, ...]) -> Schema:
     properties = {}
     for key in keys:
-        if not is_met(f">={key.since}"):
-            continue
         default = tomllib.loads(f"default = {key.default}") if key.default else {}
-        properties[key.name] = {**key.type.json, "description": key.meaning, **default}
+        properties[key.name] = {**key.type.json, "description": key.description, **default}
     return properties
 
 

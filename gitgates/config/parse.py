@@ -213,8 +213,8 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
     in_tables = [
         problem
         for table in tables().values()
-        if table.wrong
-        for problem in table.wrong(config, merged)
+        if table.validate
+        for problem in table.validate(config, merged)
     ]
     problems += [problem for problem in in_tables if not problem.deferred]
     problems += [problem for problem in in_tables if problem.deferred] if not problems else []

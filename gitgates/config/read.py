@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from gitgates import __version__
 from gitgates.config.keys import (
     GATE_KEYS,
     HOOK_KEYS,
@@ -14,7 +13,6 @@ from gitgates.config.keys import (
     foreign_key,
     hook_keys,
 )
-from gitgates.config.requires import install_command, is_met
 from gitgates.config.tables import tables
 from gitgates.config.values import BadValue, did_you_mean, show
 from gitgates.core.clean import visible_line
@@ -167,15 +165,9 @@ def _read_table(
 ) -> None:
     document = settings.document
     below = () if path else ("gates", "hooks", *tables())
-    later = {key.name: f">={key.since}" for key in keys if not is_met(f">={key.since}")}
-    keys = tuple(key for key in keys if key.name not in later)
     allowed = (*(key.name for key in keys), *below)
     for name in table:
-        if name in later:
-            what = f"needs gitgates {later[name]}, and this is gitgates {__version__}"
-            hint = f"To install it: {install_command(later[name])}"
-            problems.append(Problem(document.location(*path, name), what, hint))
-        elif name not in allowed:
+        if name not in allowed:
             has_hint = len(problems) < _MOST_HINTS  # each takes a while to find
             hint = _unknown_key_hint(document, path, name, allowed) if has_hint else ""
             problems.append(Problem(document.location(*path, name), "unknown key", hint))

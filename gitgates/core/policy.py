@@ -89,7 +89,7 @@ class Policy(Record):
     keeps_settings: bool = False  # a session keeps the settings of that table with which it began,
     # and of an array the entries with one of these values in each of these fields
     kept_where: Mapping[str, tuple[str, ...]] = {}
-    judges_unread: bool = False  # it judges tools while the configuration cannot be read
+    runs_without_config: bool = False  # it judges tools while the configuration cannot be read
     is_traced: bool = False  # where it is on, what agents write is recorded, unless told otherwise
     is_reserved: bool = False  # no gate may have its name
     verb: str = ""  # of gitgates, that agents may always call
@@ -97,9 +97,11 @@ class Policy(Record):
     person_word: str = ""  # that is in those, for the guard
     label: str = ""  # what the trace keeps of it with each record
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
-    lends: tuple[str, ...] = ()  # functions that lower layers ask for where its table is written
+    provides: tuple[str, ...] = ()  # functions that lower layers call if its table exists
     passive: bool = False  # needs no event itself; asked where another policy needs one
-    joins: bool = False  # it needs events of an agent, but is no reason to install its hooks
+    never_installs_hooks: bool = (
+        False  # it needs events of an agent, but is no reason to install its hooks
+    )
     priority: str = "normal"  # of PRIORITIES; the table is in this order
 
 
@@ -112,10 +114,10 @@ POLICIES: tuple[Policy, ...] = (
         table="guard",
         switch="enabled",
         keeps_settings=True,
-        judges_unread=True,
+        runs_without_config=True,
         is_reserved=True,
         kinds=("before-tool",),
-        joins=True,
+        never_installs_hooks=True,
     ),
     # Holds a reviewer to reading, and turns the strict form on: before anything else is done.
     Policy(
@@ -134,7 +136,7 @@ POLICIES: tuple[Policy, ...] = (
         by_table=True,
         keeps_settings=True,
         is_traced=True,
-        judges_unread=True,
+        runs_without_config=True,
         is_reserved=True,
         verb="intent",
         label="intent",
@@ -153,7 +155,7 @@ POLICIES: tuple[Policy, ...] = (
         keeps_settings=True,
         approvals={"undo": "undo or redo what is not the agent's own turn"},
         kinds=("session-start", "prompt", "before-tool", "after-tool", "tool-failed"),
-        joins=True,
+        never_installs_hooks=True,
     ),
     Policy(
         name="session",
@@ -171,7 +173,7 @@ POLICIES: tuple[Policy, ...] = (
         by_table=True,
         keeps_settings=True,
         kinds=("session-start", "subagent-start", "turn-end", "subagent-end"),
-        joins=True,
+        never_installs_hooks=True,
     ),
     Policy(
         name="gates",
@@ -185,13 +187,13 @@ POLICIES: tuple[Policy, ...] = (
     Policy(name="gates", module="gitgates.session.git_hooks", kinds=GIT_KINDS, passive=True),
     # Where the pre-push hook demands that commits have passed the gates of theirs.
     Policy(name="verify", module="gitgates.features.evidence.policy", kinds=("before-push",)),
-    # Publishes what gates have proved, and lends what others have, where they are trusted.
+    # Publishes what gates have proved, and provides what trusted others have.
     Policy(
         name="proof",
         module="gitgates.features.proof.policy",
         table="proof",
         by_table=True,
-        lends=("signed_passes", "signed_evidence"),
+        provides=("signed_passes", "signed_evidence"),
         kinds=("before-push",),
     ),
     Policy(
@@ -199,7 +201,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.remote.policy",
         table="remote",
         by_table=True,
-        lends=("verdict_cache", "remote_execution", "sent_inputs"),
+        provides=("verdict_cache", "remote_execution", "sent_inputs"),
         kinds=("before-push",),
     ),
     Policy(
@@ -245,14 +247,14 @@ POLICIES: tuple[Policy, ...] = (
         switch="enabled",
         kinds=("turn-end",),
         passive=True,
-        joins=True,
+        never_installs_hooks=True,
     ),
     Policy(
         name="tampering",
         module="gitgates.session.tampering",
         kinds=("turn-end",),
         passive=True,
-        joins=True,
+        never_installs_hooks=True,
     ),
     Policy(name="breaker", module="gitgates.session.breaker", kinds=RETRIED, passive=True),
     # Last, so that its hashes are of what formatters have left.
@@ -319,15 +321,15 @@ def functions_of(config: Config, name: str, kind: EventKind = "") -> list[Callab
     return [function for module in modules if (function := getattr(module, name, None))]
 
 
-def lenders(config: Config, name: str) -> list[Callable[..., Any]]:
-    """Return the functions of a name that policies lend to lower layers, where they are on."""
-    rows = [row for row in POLICIES if name in row.lends and row.table in config.tables]
+def providers(config: Config, name: str) -> list[Callable[..., Any]]:
+    """Return the functions of a name that enabled policies provide to lower layers."""
+    rows = [row for row in POLICIES if name in row.provides and row.table in config.tables]
     return [getattr(module_of(row), name) for row in rows]
 
 
-def is_lent(config: Config, name: str) -> bool:
-    """Return whether a policy lends functions of a name, without importing it."""
-    return any(name in row.lends and row.table in config.tables for row in POLICIES)
+def is_provided(config: Config, name: str) -> bool:
+    """Return whether a policy provides functions of a name, without importing it."""
+    return any(name in row.provides and row.table in config.tables for row in POLICIES)
 
 
 def policies_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:

@@ -80,7 +80,7 @@ class Verdict(Record):
     entries: tuple[Any, ...] = ()  # of the session's journal, which are above
     final: bool = False  # no further policy is asked
     blocked_by: tuple[str, ...] = ()  # the policies that asked for a block
-    as_before: str | None = None  # what the host received for the same event, to be repeated
+    replayed_answer: str | None = None  # what the host received for the same event, to be repeated
 
     def joined(self, other: Verdict, between: str = "\n\n") -> Verdict:
         """Join two verdicts: all texts, equal ones once, and the stronger level."""

@@ -33,7 +33,7 @@ def reuse_of(
     plan: Plan, config: Config, repo: Repo, checkout: Repo | None, *, say: Callable[[str], None]
 ) -> Reuse:
     """Return what a run may reuse: also passes of others, where these are configured."""
-    if (signed := lenders(config, "signed_passes")) and repo.env.get(REUSE) != OFF:
+    if (signed := providers(config, "signed_passes")) and repo.env.get(REUSE) != OFF:
         from gitgates.engine.shared_reuse import SharedReuse  # no other run pays for it
 
         reuse: Reuse = SharedReuse(plan, repo, checkout, say, signed=signed[0](repo, config, say))
@@ -42,8 +42,8 @@ def reuse_of(
 
         reuse = Reuse(plan, repo, checkout, say)
     if any(step.gate.remote for step in plan.steps):
-        for lend in lenders(config, "remote_execution"):
-            reuse.remote = lend(repo, config)
+        for provide in providers(config, "remote_execution"):
+            reuse.remote = provide(repo, config)
     return reuse
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from gitgates.config.load import checked, load
 from gitgates.core.clean import plain
 from gitgates.core.errors import GitgatesError
-from gitgates.core.policy import lenders
+from gitgates.core.policy import providers
 from gitgates.core.record import lazy
 from gitgates.core.types import Config
 from gitgates.engine.base import Base, checked_tree, find_base, merged_into
@@ -217,8 +217,8 @@ class Ratchet:
         """Yield what trusted signers have measured with this gate on a tree."""
         repo = self._repo
         config = load(repo.root_abs, repo.config_cache_abs) or Config()
-        for lend in lenders(config, "signed_evidence"):
-            for statement in lend(repo, config, lambda _text: None).of_tree(tree)[0]:
+        for provide in providers(config, "signed_evidence"):
+            for statement in provide(repo, config, lambda _text: None).of_tree(tree)[0]:
                 yield from [
                     proof
                     for proof in statement.gates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.core.errors import GitgatesError
-from gitgates.core.policy import lenders
+from gitgates.core.policy import providers
 from gitgates.core.record import Record
 from gitgates.core.types import GateResult
 from gitgates.engine.plan import takes_paths
@@ -40,7 +40,7 @@ class ProvedTree(Record):
         return self._believed(gate, config)
 
     def _believed(self, gate: Gate, config: Config) -> GateResult | None:
-        for lend in lenders(config, "signed_evidence"):
+        for lend in providers(config, "signed_evidence"):
             for statement in lend(self.repo, config, self.say).of_tree(self.tree)[0]:
                 try:
                     proof = statement.require(gate.name, definition=definition_sha256(gate))

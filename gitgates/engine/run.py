@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
-from gitgates.core.policy import lenders
+from gitgates.core.policy import providers
 from gitgates.core.types import (
     ALLOW,
     AS_COMMITTED,
@@ -75,7 +75,7 @@ def run_plan(
     hides = locks and options.place == HIDDEN
     with SignalPipe() as signals:
 
-        def look() -> None:
+        def check_interrupted() -> None:
             signals.drain()
             if signals.received:
                 text = f"interrupted by signal {signals.received[0]} while waiting"
@@ -83,7 +83,7 @@ def run_plan(
             if options.deadline and not options.deadline.left_s():
                 raise LockError("timed out waiting for another run in this working tree")
 
-        isolation = Isolation(repo, listener.message, look, hides=hides, locks=locks)
+        isolation = Isolation(repo, listener.message, check_interrupted, hides=hides, locks=locks)
         try:
             with isolation:
                 if options.plan_again and isolation.hidden and has_types(plan):
@@ -468,8 +468,8 @@ def _remote(context: RunContext) -> RemoteRun | None:
     repo, config = context.repo, context.config
     if repo.env.get(REMOTE) == OFF or not any(step.gate.remote for step in context.plan.steps):
         return None
-    for lend in lenders(config, "remote_execution"):
-        if gates := lend(repo, config):
+    for provide in providers(config, "remote_execution"):
+        if gates := provide(repo, config):
             from gitgates.engine.remote import RemoteRun  # no other run pays for it
 
             say, is_urgent = context.listener.message, context.options.is_urgent

@@ -146,7 +146,7 @@ class SettingsFormat(Record):
     most_s: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
 
 
-class Off(Record):
+class DisableSwitch(Record):
     """What switches all hooks of a client off."""
 
     key: str = ""  # of the settings, `a.b` for one in a table
@@ -171,8 +171,8 @@ class AgentHost:
     DOCUMENT = ""  # what its events and answers are taken from, where no client was driven
     PROGRAMS: tuple[str, ...] = ()  # its program, and the packages of npm and PyPI that have it
     # Options, their values, or `option=value`, with which it asks nobody before it does anything.
-    UNASKED: tuple[str, ...] = ()
-    DRIVEN = False  # whether `make e2e` has tests with its client
+    AUTO_APPROVE_OPTIONS: tuple[str, ...] = ()
+    HAS_E2E_TESTS = False  # whether `make e2e` has tests with its client
     NO_GIT_HOOKS = ""  # where git runs no hooks in its shell, what that means, for people
     SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
     ENVIRONMENT = Environment()
@@ -180,7 +180,7 @@ class AgentHost:
     TOOLS = Tools()
     FILES = Files()
     SETTINGS = SettingsFormat()
-    OFF = Off()
+    OFF = DisableSwitch()
 
     @lazy
     def tools(self) -> dict[str, ToolKind]:
@@ -418,8 +418,8 @@ class AgentHost:
 
     def encode(self, payload: Payload, verdict: Verdict) -> bytes:
         """Return what the client receives: one JSON object, or nothing."""
-        if verdict.as_before is not None:
-            return verdict.as_before.encode("ascii", "replace")
+        if verdict.replayed_answer is not None:
+            return verdict.replayed_answer.encode("ascii", "replace")
         level, _why = express(payload, verdict.level)
         to_agent, person = cut(verdict.to_agent), cut(verdict.to_person)
         reason = to_agent or person or "gitgates refused this."

@@ -77,7 +77,9 @@ class Call:
         self.repo = repo
         self.env = repo.env
         self.is_dry = is_dry  # a verb asks, and no event: nothing is written, and no gate runs
-        self.rests_on: dict[str, Any] = {}  # policy → what its verdict rests on, for such a verb
+        self.explanations: dict[
+            str, Any
+        ] = {}  # policy → what its verdict rests on, for such a verb
         self.say = say  # to whoever reads the host's debug log
         self.config = Config()  # the settings of policies in it are those in force
         self.written_config: Config | None = None  # as the files have it now

@@ -158,7 +158,7 @@ def _decide_all(calls: list[Call]) -> Verdict:
     joined = Verdict()
     for call in calls:
         verdict = _decide(call)
-        if express(call.payload, verdict.level)[0] >= BLOCK or verdict.as_before:
+        if express(call.payload, verdict.level)[0] >= BLOCK or verdict.replayed_answer:
             return verdict
         joined = joined.joined(verdict) if call is not calls[0] else verdict
     return joined
@@ -231,7 +231,7 @@ def _policies_without_config(call: Call) -> Policies:
     return [
         (row.name, module)
         for row, module, needed in policies_at(in_force, call.kind)
-        if needed and row.judges_unread
+        if needed and row.runs_without_config
     ]
 
 
@@ -353,7 +353,7 @@ def _recorded_answer(call: Call, policies: Policies) -> Verdict | None:
             if again:
                 call.record(*again.entries)
                 return again
-    return Verdict(as_before=answer)
+    return Verdict(replayed_answer=answer)
 
 
 def _is_same(call: Call, round_: Round) -> bool:

@@ -68,7 +68,7 @@ def ask_agent_hook(call: Call) -> list[PolicyAnswer]:
     answers: list[PolicyAnswer] = []
 
     def hear(name: str, before: Verdict, after: Verdict) -> None:
-        note = _note(call.rests_on.get(name))
+        note = _note(call.explanations.get(name))
         answers.append(_answer(name, before, after)._replace(note=note))
 
     ask_all(call, policies_of(call), hear)
@@ -112,13 +112,13 @@ def _own(before: str, after: str) -> str:
     return after.replace(before, "", 1).strip("\n").removeprefix("---\n\n") if before else after
 
 
-def _note(rests_on: object) -> str:
-    if isinstance(rests_on, str):
-        return f"none would run: {rests_on}"
-    if not isinstance(rests_on, Plan):
+def _note(explanation: object) -> str:
+    if isinstance(explanation, str):
+        return f"none would run: {explanation}"
+    if not isinstance(explanation, Plan):
         return ""
-    due = {step.gate.name: step.fault for step in rests_on.steps if not step.skip}
-    names = [name for name in rests_on.listed if name in due]
+    due = {step.gate.name: step.fault for step in explanation.steps if not step.skip}
+    names = [name for name in explanation.listed if name in due]
     # Which cannot pass, whatever there is.
     stops = [f"`{name}` would stop it: {due[name]}" for name in names if due[name]]
     return "; ".join([f"would run {', '.join(names)}", *stops]) if names else "all would be skipped"

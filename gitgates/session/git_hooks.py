@@ -20,7 +20,7 @@ from gitgates.config.load import SettingsFiles, config_of, leads_on, load, setti
 from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import ConfigError, GitError, GitgatesError
 from gitgates.core.lifecycle import HOOK_POINTS, OF_A_COMMIT
-from gitgates.core.policy import ask, is_lent, policies_at
+from gitgates.core.policy import ask, is_provided, policies_at
 from gitgates.core.record import Record
 from gitgates.core.types import (
     ALLOW,
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
 
-SIGNED = "signed_passes"  # lent where what gates have passed is signed for other machines
+SIGNED = "signed_passes"  # provided if what gates have passed is signed for other machines
 _LOCK_WAIT_S = 1.0  # git may hold it for a moment, to write what it has found out
 _POLL_S = 0.05
 _SHORT = 7
@@ -214,7 +214,11 @@ class HookCall:
                 ends[visit.called_by] = ends[visit.result.gate]
         # What a gate has changed is in the commit, and others may have run before.
         saw_more |= any(visit.result.changed_paths for visit in visits)
-        more = _for_others(self, results, saw_more=saw_more) if is_lent(self.config, SIGNED) else {}
+        more = (
+            _for_others(self, results, saw_more=saw_more)
+            if is_provided(self.config, SIGNED)
+            else {}
+        )
         proofs = [
             proof_of(
                 gates[name],
@@ -454,7 +458,7 @@ def _record(call: HookCall) -> None:
 def _saw_more(call: HookCall) -> bool:
     """Return whether gates saw files that are not in the commit, if others are to believe them."""
     place = call.contents[0].place
-    if place == CHECKED_OUT or not is_lent(call.config, SIGNED):
+    if place == CHECKED_OUT or not is_provided(call.config, SIGNED):
         return False
     from gitgates.git.paths import unwatched  # only where proofs are signed
 
@@ -506,7 +510,7 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     for content in call.contents[:1] if call.is_once else call.contents:
         decisions.append(_run_gates(call, content))
         is_passed = decisions[-1].verdict < BLOCK
-        if is_passed and content.commit and is_lent(call.config, SIGNED):
+        if is_passed and content.commit and is_provided(call.config, SIGNED):
             _record_push(call, content, decisions[-1])
         if not is_passed and call.hook.strategy == "sequence":
             break

@@ -57,7 +57,7 @@ def policies_on(config: Config) -> dict[str, tuple[EventKind, ...]]:
 
 def is_reason(config: Config) -> bool:
     """Return whether a policy needs events of an agent, other than to guard what else there is."""
-    rows = [row for row in _about_agents(config) if not row.joins]
+    rows = [row for row in _about_agents(config) if not row.never_installs_hooks]
     return any(need.kind in AGENT_KINDS for need in _needs_of(rows, config))
 
 
@@ -65,7 +65,11 @@ def is_guardable(config: Config) -> bool:
     """Return whether anything is checked, by an agent's hooks or by git's, that can be avoided."""
     if any(hook.gates for hook in config.hooks):
         return True
-    rows = [row for row in enabled_policies(config) if row.table and not (row.gate or row.joins)]
+    rows = [
+        row
+        for row in enabled_policies(config)
+        if row.table and not (row.gate or row.never_installs_hooks)
+    ]
     return any(row.by_table or needs_of(module_of(row), config) for row in rows)
 
 

@@ -11,12 +11,9 @@ from claude_support import fire, recorded
 from conftest import Repo
 
 from gitgates import __version__
-from gitgates.config import keys, read, requires
-from gitgates.config.jsonschema import get_schema
+from gitgates.config import requires
 from gitgates.config.load import load
-from gitgates.config.read import Document
 from gitgates.core.errors import ConfigError
-from gitgates.core.types import Problem
 
 NEWER = 'requires = ">=99.1"\nfrobnicate = true\njobs = "all"\n'
 REFUSED = f"requires: gitgates >=99.1 is required, and this is gitgates {__version__}"
@@ -159,20 +156,3 @@ def test_the_person_at_an_agent_is_told(repo: Repo) -> None:
     answer = fire(repo, recorded(repo, "Stop"))
     assert "decision" not in answer  # the session has not caused it
     assert f"gitgates.toml: {REFUSED}" in answer["systemMessage"]
-
-
-@pytest.mark.parametrize(("since", "is_known"), [("0.1", True), ("99.2", False)])
-def test_a_key_of_a_later_version(
-    monkeypatch: pytest.MonkeyPatch, since: str, *, is_known: bool
-) -> None:
-    table = tuple(key._replace(since=since) if key.name == "jobs" else key for key in keys.TOP_KEYS)
-    monkeypatch.setattr(read, "TOP_KEYS", table)
-    monkeypatch.setattr("gitgates.config.jsonschema.TOP_KEYS", table)
-    problems: list[Problem] = []
-    settings = read.read_settings(Document("gitgates.toml", (), {"jobs": 3}), problems)
-    assert ("jobs" in settings.tables[()]) is is_known
-    assert ("jobs" in get_schema()["properties"]) is is_known
-    message = f"needs gitgates >=99.2, and this is gitgates {__version__}"
-    hint = f"To install it: {requires.install_command('>=99.2')}"
-    expected = [] if is_known else [Problem("gitgates.toml: jobs", message, hint)]
-    assert problems == expected

@@ -356,7 +356,7 @@ def test_defaults_and_meanings_are_the_tables() -> None:
     assert gate["env"]["default"] == {}
     assert "default" not in gate["files"]
     last = GATE_KEYS[-1]
-    assert gate[last.name]["description"] == last.meaning
+    assert gate[last.name]["description"] == last.description
     review = get_schema()["properties"]["review"]["properties"]
     assert review["weights"]["default"] == {"code": 1, "tests": 0.5, "documentation": 0.1}
     assert review["mode"]["enum"] == ["remind", "require", "off"]

@@ -245,8 +245,8 @@ def test_answers_with_a_word_to_both() -> None:
         ),
         (Verdict(STOP), b'{"continue": false, "stopReason": "gitgates refused this."}'),
         (Verdict(STOP, to_agent="A"), b'{"continue": false, "stopReason": "A"}'),
-        (Verdict(BLOCK, to_agent="B", as_before='{"x": 1}'), b'{"x": 1}'),
-        (Verdict(BLOCK, to_agent="B", as_before=""), b""),
+        (Verdict(BLOCK, to_agent="B", replayed_answer='{"x": 1}'), b'{"x": 1}'),
+        (Verdict(BLOCK, to_agent="B", replayed_answer=""), b""),
     ],
 )
 def test_answers_to_a_stop(answer: Verdict, expected: bytes) -> None:

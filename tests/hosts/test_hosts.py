@@ -26,7 +26,7 @@ def test_each_agent_is_known_by_its_name() -> None:
         host = agent_host(name)
         assert name == host.NAME
         assert agent_settings(name).host is host
-        assert host.DRIVEN is (name in ABILITIES), name
+        assert host.HAS_E2E_TESTS is (name in ABILITIES), name
         assert agent.settings == host.settings_files("", {}).get("project", "").lstrip("/")
         ends = [event for event, (kind, _can) in host.PROTOCOL.events.items() if kind == "turn-end"]
         assert [event for event in ends if turn_end_of(name) in f'"{event}"'.encode()] == ends

@@ -114,26 +114,28 @@ _HOOK_TIMEOUT = ValueType(
 )
 
 _KEYS = (
-    Key("id", _ID, missing="").means(
+    Key("id", _ID, missing="").meaning(
         "Its name, unique in all files. Unset: derived from the title."
     ),
-    Key("title", _TITLE, missing="").means("The advice in one line."),
-    Key("description", v.TEXT, '""').means("Details for the reader."),
+    Key("title", _TITLE, missing="").meaning("The advice in one line."),
+    Key("description", v.TEXT, '""').meaning("Details for the reader."),
     Key(
         "status",
         v.one_of("open", "pinned", "closed", "tombstone"),
         '"open"',
         weaker=("tombstone", "closed"),
-    ).means("`closed` and `tombstone` advice is neither shown to agents nor run."),
-    Key("priority", _PRIORITY, "2").means("From 0 (highest) to 4."),
-    Key("created_at", _TIME, missing="").means(
+    ).meaning("`closed` and `tombstone` advice is neither shown to agents nor run."),
+    Key("priority", _PRIORITY, "2").meaning("From 0 (highest) to 4."),
+    Key("created_at", _TIME, missing="").meaning(
         "When it was created, such as `2026-01-31T12:00:00Z`: within a priority, the oldest "
         "comes first."
     ),
-    Key("rig", _TARGET, weaker="any", missing="").means("The rig that it is for. Unset: any."),
-    Key("role", _TARGET, weaker="any", missing="").means("The role that it is for. Unset: any."),
-    Key("agent", _TARGET, weaker="any", missing="").means("The agent that it is for. Unset: any."),
-    Key("hook_command", _HOOK_COMMAND, weaker="any", missing="").means(
+    Key("rig", _TARGET, weaker="any", missing="").meaning("The rig that it is for. Unset: any."),
+    Key("role", _TARGET, weaker="any", missing="").meaning("The role that it is for. Unset: any."),
+    Key("agent", _TARGET, weaker="any", missing="").meaning(
+        "The agent that it is for. Unset: any."
+    ),
+    Key("hook_command", _HOOK_COMMAND, weaker="any", missing="").meaning(
         "A shell command of at most 1,000 characters, run at the trigger. Unset: it is "
         "guidance shown to agents."
     ),
@@ -142,13 +144,13 @@ _KEYS = (
         v.one_of("session-end", "before-commit", "before-push", "before-handoff"),
         weaker="any",
         missing="",
-    ).means("When the command runs."),
-    Key("hook_timeout", _HOOK_TIMEOUT, "30", weaker="sharply").means(
+    ).meaning("When the command runs."),
+    Key("hook_timeout", _HOOK_TIMEOUT, "30", weaker="sharply").meaning(
         "Its time limit, from 1 to 300 seconds; 0: 30 seconds."
     ),
     Key(
         "hook_on_failure", v.one_of("block", "warn", "ignore"), '"warn"', weaker=("ignore", "warn")
-    ).means(
+    ).meaning(
         "`block`: the action is prevented. `warn`: the failure is reported. `ignore`: it is "
         "only recorded."
     ),
@@ -166,7 +168,7 @@ def id_of(table: Mapping[str, Any]) -> str:
         return slug(str(table.get("title", "")))
 
 
-def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
+def _validate(config: Config, settings: Settings) -> Iterator[Problem]:
     for advice in config.tables.get(_NAME, ()):
         path = (_NAME, advice["id"])
         written = [key for key in _KEYS if (*path, key.field) in settings.origins]
@@ -186,7 +188,7 @@ TABLE = Table(
     meaning="Guidance for agents, and commands that run as hooks of their work, with one table "
     "for each entry. `gitgates advice` writes them.",
     example='title = "Run the tests".',
-    wrong=_wrong,
+    validate=_validate,
     id_of=id_of,
     needed=("title",),
     schema={

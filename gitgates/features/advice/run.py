@@ -39,7 +39,7 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
     event = Event(payload.host, payload.event, call.repo.root_abs, payload=payload)
     skips = skipped_gates(call.env)
     plan = make_plan(config, config.hooks[-1], event, skips)
-    call.rests_on["advice"] = plan
+    call.explanations["advice"] = plan
     if call.is_dry or not hooks:
         return Verdict()
     record_skips(plan, call.repo, skips)

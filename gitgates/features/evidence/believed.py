@@ -1,7 +1,7 @@
 """What trusted signers have signed of one gate, as evidence like that of this clone.
 
 It counts where the gate is configured as it was for them, and their system is the same. Only this
-is asked here: whose statements are read at all is for the feature that lends them.
+is asked here: whose statements are read at all is for the feature that provides them.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 class Believed:
     """The statements about a gate that count, who has signed them, and why others do not.
 
-    `lent` reads statements by tree or patch.
+    `signed` reads statements by tree or patch.
     """
 
-    def __init__(self, lent: Any, gate: Gate) -> None:  # noqa: ANN401 - of a feature, which is above
-        self._lent, self._gate = lent, gate
+    def __init__(self, signed: Any, gate: Gate) -> None:  # noqa: ANN401 - of a feature, which is above
+        self._signed, self._gate = signed, gate
         self._definition = definition_sha256(gate)
         self.signers: dict[str, None] = {}
         self.refused: dict[str, None] = {}
 
     def of_tree(self, tree: str) -> list[CheckedTree]:
         """Return the evidence of one tree."""
-        statements, refused = self._lent.of_tree(tree)
+        statements, refused = self._signed.of_tree(tree)
         self.refused |= dict.fromkeys(refused)
         return self._checked(statements)
 
     def of_patch(self, patch: str) -> list[CheckedTree]:
         """Return the evidence of the same change on any base."""
-        return self._checked(self._lent.of_patch(patch))
+        return self._checked(self._signed.of_patch(patch))
 
     def _checked(self, statements: Iterable[Any]) -> list[CheckedTree]:
         checked_trees = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitgates.config.load import load
 from gitgates.core.errors import ConfigError
-from gitgates.core.policy import lenders
+from gitgates.core.policy import providers
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Config, Event, Hook
 from gitgates.engine.plan import find_hook, has_types, make_plan
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 _SHORT = 7
-_LENT = "signed_evidence"
+_SIGNED = "signed_evidence"
 _BEST_FIRST = (GATED, ELSEWHERE, LET_PASS, SKIPPED, UNCHECKED, MISSING)
 
 
@@ -76,19 +76,21 @@ class Verifier:
     ) -> None:
         config = _config_here(repo)
         self._repo, self._clone_evidence = repo, clone_evidence
-        # At most one policy lends it.
-        self._lent = next((lend(repo, config, say) for lend in lenders(config, _LENT)), None)
-        if self._lent:
-            clone_evidence.trust_digest = lambda: self._lent.trust_digest if self._lent else ""
+        # At most one policy provides it.
+        self._signed = next(
+            (provide(repo, config, say) for provide in providers(config, _SIGNED)), None
+        )
+        if self._signed:
+            clone_evidence.trust_digest = lambda: self._signed.trust_digest if self._signed else ""
 
     def read(self, commits: list[Commit]) -> None:
         """Read what others have signed about commits at once."""
-        if self._lent:
-            self._lent.read(commit.tree for commit in commits)
+        if self._signed:
+            self._signed.read(commit.tree for commit in commits)
 
     def has(self, tree: str) -> bool:
         """Return whether there is any of a tree."""
-        return bool(self._clone_evidence.of(tree) or (self._lent and self._lent.has(tree)))
+        return bool(self._clone_evidence.of(tree) or (self._signed and self._signed.has(tree)))
 
     def judge(self, commit: Commit, config: Config | ConfigError) -> VerifiedCommit:
         """Plan a commit again, and find the evidence of each gate that had to run."""
@@ -105,9 +107,9 @@ class Verifier:
             if gate.name not in plan.listed or step.skip:
                 continue
             gates[gate.name] = state = self._clone_evidence.find(gate, change, step.paths)
-            if not self._lent or state == GATED:
+            if not self._signed or state == GATED:
                 continue
-            believed = Believed(self._lent, gate)
+            believed = Believed(self._signed, gate)
             better = self._clone_evidence.find(gate, change, step.paths, believed)
             if _BEST_FIRST.index(better) < _BEST_FIRST.index(state):
                 gates[gate.name], signers[gate.name] = better, ", ".join(believed.signers)
@@ -118,7 +120,7 @@ class Verifier:
 
 def asks_others(repo: Repo) -> bool:
     """Return whether anybody is believed beside this clone."""
-    return bool(lenders(_config_here(repo), _LENT))
+    return bool(providers(_config_here(repo), _SIGNED))
 
 
 def _config_here(repo: Repo) -> Config:

@@ -82,7 +82,7 @@ class StopAttempt:
         """Return the verdict of the gates; they run unless they passed on the same content."""
         run, call = self._run, self._call
         if self._has_passed():
-            call.rests_on["gates"] = self._earlier_result()
+            call.explanations["gates"] = self._earlier_result()
             return Verdict()
         if call.is_dry:
             return Verdict()

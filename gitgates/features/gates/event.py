@@ -35,7 +35,7 @@ def plan_run(call: Call, files: EventFiles) -> GateRun | None:
     )
     skips = skipped_gates(call.env)
     plan = make_plan(call.config, call.hook, event, skips)
-    call.rests_on["gates"] = plan
+    call.explanations["gates"] = plan
     if not call.is_dry:
         record_skips(plan, call.repo, skips)
     if all(step.skip for step in plan.steps if step.gate.name in plan.listed):

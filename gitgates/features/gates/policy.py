@@ -86,7 +86,7 @@ def _decide_ending(call: Call) -> Verdict:
 
         record_base(call)
     if call.is_unchanged:
-        call.rests_on["gates"] = "nothing has changed since the session began"
+        call.explanations["gates"] = "nothing has changed since the session began"
         # What has been undone needs no warning any more.
         return Verdict(entries=(WarningEntry(hook="", text=""),) if call.session.warnings else ())
     # Loading what runs gates takes as long as asking git what has changed.

@@ -42,7 +42,7 @@ def _of_pattern(of_all: v.ValueType, pattern: str, table: dict[str, object]) -> 
 
 
 _KEYS = (
-    Key("enabled", v.FLAG, "true", weaker="off").means(
+    Key("enabled", v.FLAG, "true", weaker="off").meaning(
         "Whether the guard checks an agent's commands and edits."
     ),
     *(
@@ -51,7 +51,7 @@ _KEYS = (
             _answer_type(rule),
             f'"{rule.answer}"',
             weaker="any" if rule.by_pattern else tuple(x for x in _WEAKER if x in rule.answers),
-        ).means(rule.meaning)
+        ).meaning(rule.meaning)
         for rule in rules_by_name().values()
     ),
 )

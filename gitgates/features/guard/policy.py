@@ -236,7 +236,7 @@ def _unasked(program: str) -> tuple[str, ...]:
     for name in AGENTS:
         host = agent_host(name)
         if program in host.PROGRAMS:
-            return host.UNASKED
+            return host.AUTO_APPROVE_OPTIONS
     return ()
 
 

@@ -50,16 +50,16 @@ def _id(value: object) -> str:
 
 
 TASK_KEYS: tuple[Key, ...] = (
-    Key("id", v.ValueType(_id, {"type": "string"})).means("Its name in reports. Required."),
-    Key("prompt", v.TEXT).means("What to do."),
-    Key("prompt_file", v.TEXT).means("File with the prompt, relative to the task file."),
-    Key("branch", v.TEXT).means("The branch to create. Default: `headless/ID`."),
-    Key("message", v.TEXT).means("The commit message. Default: the prompt."),
-    Key("agent", v.one_of(*CLIENTS)).means("The agent to use."),
-    Key("agent_args", v.NAMES).means("Additional arguments for its client."),
-    Key("max_retries", v.COUNT).means("How many times failures are sent back to the agent."),
-    Key("max_cost", v.AMOUNT).means("Maximum cost in US dollars."),
-    Key("budget_minutes", v.AMOUNT).means("Time limit for all turns of the agent."),
+    Key("id", v.ValueType(_id, {"type": "string"})).meaning("Its name in reports. Required."),
+    Key("prompt", v.TEXT).meaning("What to do."),
+    Key("prompt_file", v.TEXT).meaning("File with the prompt, relative to the task file."),
+    Key("branch", v.TEXT).meaning("The branch to create. Default: `headless/ID`."),
+    Key("message", v.TEXT).meaning("The commit message. Default: the prompt."),
+    Key("agent", v.one_of(*CLIENTS)).meaning("The agent to use."),
+    Key("agent_args", v.NAMES).meaning("Additional arguments for its client."),
+    Key("max_retries", v.COUNT).meaning("How many times failures are sent back to the agent."),
+    Key("max_cost", v.AMOUNT).meaning("Maximum cost in US dollars."),
+    Key("budget_minutes", v.AMOUNT).meaning("Time limit for all turns of the agent."),
 )
 _TABLE = Table(
     name="tasks",

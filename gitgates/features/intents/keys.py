@@ -21,21 +21,21 @@ def _file(value: object) -> str:
 _FILE = v.ValueType(_file, v.FILLED)
 
 _KEYS = (
-    Key("file", _FILE, '".orchestration/active_intents.yaml"', weaker="any").means(
+    Key("file", _FILE, '".orchestration/active_intents.yaml"', weaker="any").meaning(
         "The file with the intents, relative to the root: YAML, or TOML by its extension."
     ),
-    Key("required", v.FLAG, "false", weaker="off").means(
+    Key("required", v.FLAG, "false", weaker="off").meaning(
         "An agent must select an intent before it changes anything. If set, "
         "`gitgates.local.toml` cannot change these keys."
     ),
-    Key("ask", v.PATTERNS, "[]", weaker="fewer").means(
+    Key("ask", v.PATTERNS, "[]", weaker="fewer").meaning(
         "Patterns of files that an agent may change only with a person's permission, "
         "regardless of the scope."
     ),
-    Key("ttl", v.DURATION, '"30m"').means(
+    Key("ttl", v.DURATION, '"30m"').meaning(
         "How long an inactive agent keeps its intent. After that, others may select it."
     ),
-    Key("context", v.SIZE, '"8 KiB"').means(
+    Key("context", v.SIZE, '"8 KiB"').meaning(
         "The maximum size of the intent context for an agent, in characters. Acceptance "
         "criteria are kept first, then constraints. The minimum is 512 B."
     ),

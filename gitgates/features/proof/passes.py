@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from gitgates.core.errors import Interrupted
-from gitgates.core.policy import lenders
+from gitgates.core.policy import providers
 from gitgates.core.record import lazy
 from gitgates.engine.signed_keys import FoundPass, definition_sha256
 from gitgates.features.proof.notes import ProofNotes
@@ -36,7 +36,9 @@ class SignedPasses:
 
     def __init__(self, repo: Repo, config: Config, say: Callable[[str], None]) -> None:
         self._repo, self._say = repo, say
-        self._caches = [lend(repo, config, say) for lend in lenders(config, "verdict_cache")]
+        self._caches = [
+            provide(repo, config, say) for provide in providers(config, "verdict_cache")
+        ]
         self._read: dict[bytes, Statement | str] = {}  # envelope → what it says, or why not
         self._left_s = _LIMIT_S
         self._said: set[str] = set()

@@ -1,4 +1,4 @@
-"""Publish proofs with a push, and lend those of trusted signers."""
+"""Publish proofs with a push, and provide those of trusted signers."""
 
 from __future__ import annotations
 

@@ -55,12 +55,12 @@ def _server(value: object) -> str:
 
 
 _KEYS = (
-    Key("verdicts", v.ValueType(_url, {"type": "string", "pattern": f"^({_URL})?$"}), '""').means(
+    Key("verdicts", v.ValueType(_url, {"type": "string", "pattern": f"^({_URL})?$"}), '""').meaning(
         "The URL of an HTTP cache of signed proofs, such as "
         "`https://cache.example.com/gitgates`: bazel-remote, nginx with DAV, or another "
         "server with GET and PUT."
     ),
-    Key("write", v.one_of("ci", "always", "never"), '"ci"').means(
+    Key("write", v.one_of("ci", "always", "never"), '"ci"').meaning(
         "Who writes to it: `ci`, only if the variable `CI` is set."
     ),
     Key(
@@ -68,42 +68,42 @@ _KEYS = (
         v.ValueType(_server, {"type": "string", "pattern": f"^({_SERVER})?$"}),
         '""',
         weaker="any",
-    ).means(
+    ).meaning(
         "The Remote Execution API server that gates with `remote` may run on, such as "
         "`grpcs://build.example.com:443`; `grpc://` is without TLS."
     ),
-    Key("instance", v.TEXT, '""', weaker="any").means(
+    Key("instance", v.TEXT, '""', weaker="any").meaning(
         "The name of its instance, if it has several."
     ),
-    Key("platform", v.ENVIRONMENT, "{}", weaker="any").means(
+    Key("platform", v.ENVIRONMENT, "{}", weaker="any").meaning(
         'The properties that a worker must have: `{ OSFamily = "linux", container-image = '
         '"docker://…" }`.'
     ),
-    Key("jobs", v.COUNT, "4").means(
+    Key("jobs", v.COUNT, "4").meaning(
         "How many gates run there at once, of all runs on this machine; 0: none."
     ),
-    Key("fallback", v.one_of("local", "fail"), '"local"').means(
+    Key("fallback", v.one_of("local", "fail"), '"local"').meaning(
         "What happens to a gate that could not run there: `local`, it runs here, once; "
         "`fail`, its status is `not-started`."
     ),
-    Key("ca", v.TEXT, '""').means(
+    Key("ca", v.TEXT, '""').meaning(
         "A file with the authorities' certificates. This path and the next three are "
         "relative to the root; `~` is the home folder. Default: the system's."
     ),
-    Key("cert", v.TEXT, '""').means("A file with this client's certificate."),
-    Key("key", v.TEXT, '""').means(
+    Key("cert", v.TEXT, '""').meaning("A file with this client's certificate."),
+    Key("key", v.TEXT, '""').meaning(
         "A file with its private key, without a passphrase. Default: the key is in `cert`."
     ),
-    Key("netrc", v.TEXT, '""').means(
+    Key("netrc", v.TEXT, '""').meaning(
         "A file with user names and passwords. Default: what `NETRC` names, or `~/.netrc`."
     ),
-    Key("not_secret", v.PATTERNS, "[]", weaker="more").means(
+    Key("not_secret", v.PATTERNS, "[]", weaker="more").meaning(
         "Patterns of files that look like secrets, such as test keys, and that may be sent."
     ),
 )
 
 
-def _wrong(_config: Config, settings: Settings) -> Iterator[Problem]:
+def _validate(_config: Config, settings: Settings) -> Iterator[Problem]:
     """Yield a problem if there is a private key without its certificate."""
     table = settings.tables.get((_NAME,), {})
     if table.get("key") and not table.get("cert"):
@@ -117,5 +117,5 @@ TABLE = Table(
     meaning="Servers that gates share: [a cache](../how-to/verdict-cache.md), [gates on "
     "others](../how-to/remote-execution.md).",
     example='verdicts = "https://cache.example.com/gitgates".',
-    wrong=_wrong,
+    validate=_validate,
 )

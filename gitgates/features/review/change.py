@@ -193,7 +193,7 @@ class SessionChange:
 
 def change_of(call: Call) -> SessionChange:
     """Return the session's change, computed once for a call."""
-    if _CHANGE not in call.rests_on:
-        call.rests_on[_CHANGE] = SessionChange(call)
-    change: SessionChange = call.rests_on[_CHANGE]
+    if _CHANGE not in call.explanations:
+        call.explanations[_CHANGE] = SessionChange(call)
+    change: SessionChange = call.explanations[_CHANGE]
     return change

@@ -68,7 +68,7 @@ def _ruling_now(session: ReviewSession) -> ReviewRuling:
         reason = f"the hook {call.hook.name} does not list" if is_listed else "no hook lists"
         return ReviewRuling(OFF, why=f"{reason} the gate `{GATE}`")
     unchanged = ReviewRuling(OFF, why=verdict.to_person) if verdict.to_person else _UNCHANGED
-    ruling: ReviewRuling = call.rests_on.get(GATE, unchanged)
+    ruling: ReviewRuling = call.explanations.get(GATE, unchanged)
     return ruling
 
 

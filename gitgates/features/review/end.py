@@ -51,17 +51,17 @@ class ReviewRuling(Record):
 
 
 def decide_end(call: Call) -> Verdict:
-    """Return the verdict on reviews at the end of work; its ruling is in `call.rests_on`.
+    """Return the verdict on reviews at the end of work; its ruling is in `call.explanations`.
 
     Raises: GitError if git cannot compare.
     """
     review, skips = settings_of(call.config), skipped_gates(call.env)
     if GATE in skips and not review.required:
-        call.rests_on[GATE] = ReviewRuling(OFF, why=f"{skips[GATE]} skips it here")
+        call.explanations[GATE] = ReviewRuling(OFF, why=f"{skips[GATE]} skips it here")
         return _skipped(call, skips[GATE])
     is_off = review.mode == "off" and not is_strict(call)
     if is_off and review.weakened == "off":
-        call.rests_on[GATE] = ReviewRuling(OFF, why="the mode is off")
+        call.explanations[GATE] = ReviewRuling(OFF, why="the mode is off")
         return Verdict()
     change = change_of(call)
     if not (change.now.tree and change.base.tree):
@@ -73,7 +73,7 @@ def decide_end(call: Call) -> Verdict:
         ruling = make_ruling(
             change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker
         )
-    call.rests_on[GATE] = ruling
+    call.explanations[GATE] = ruling
     verdict = Verdict()
     if ruling.outcome in (BLOCKED, BREAKER):
         verdict = _refuse(call, change, ruling)

@@ -50,59 +50,59 @@ _AGENT_NAME = v.ValueType(_agent_name, v.FILLED)
 _WEIGHTS = v.ValueType(_weights, v.numbers_schema(v.AMOUNT.json, "code", "tests", "documentation"))
 
 _KEYS = (
-    Key("mode", v.one_of("remind", "require", "off"), '"remind"', weaker=("off", "remind")).means(
+    Key("mode", v.one_of("remind", "require", "off"), '"remind"', weaker=("off", "remind")).meaning(
         "`remind`: after a significant change, the agent is blocked from stopping until there "
         "is evidence of a review, or it reports why none is needed. `require`: after any "
         "change, until an independent reviewer posts COMPLETE. `off`: never, unless a prompt "
         "requests it."
     ),
-    Key("required", v.FLAG, "false", weaker="off").means(
+    Key("required", v.FLAG, "false", weaker="off").meaning(
         "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can disable the gate or "
         "change these keys."
     ),
-    Key("weakened", v.one_of("tell", "block", "off"), '"tell"', weaker=("off", "tell")).means(
+    Key("weakened", v.one_of("tell", "block", "off"), '"tell"', weaker=("off", "tell")).meaning(
         "What comes of a change that weakens the checks, such as a skipped test or a lowered "
         "threshold. `tell`: at the end of the turn, the agent is told once, and the person. "
         "`block`: such a change needs a review, too, however small it is. `off`: it is only listed."
     ),
-    Key("prefix", _PREFIX, '"#review"', weaker="any").means(
+    Key("prefix", _PREFIX, '"#review"', weaker="any").meaning(
         "The prefix of prompts that request the strict form, in any mode; with `:stop` after "
         "it, a prompt cancels the request. Empty: disabled."
     ),
-    Key("min_lines", v.AMOUNT, "40", weaker="greater").means(
+    Key("min_lines", v.AMOUNT, "40", weaker="greater").meaning(
         "The number of weighted lines from which a change is significant."
     ),
-    Key("min_files", v.AMOUNT, "5", weaker="greater").means(
+    Key("min_files", v.AMOUNT, "5", weaker="greater").meaning(
         "The number of weighted files from which a change is significant."
     ),
-    Key("weights", _WEIGHTS, "{ code = 1, tests = 0.5, documentation = 0.1 }", weaker="each").means(
-        "How much a line, or a file, of each kind counts."
-    ),
-    Key("tests", v.PATTERNS, "[]", weaker="more").means(f"Patterns of tests. {_BESIDE}"),
-    Key("documentation", v.PATTERNS, "[]", weaker="more").means(
+    Key(
+        "weights", _WEIGHTS, "{ code = 1, tests = 0.5, documentation = 0.1 }", weaker="each"
+    ).meaning("How much a line, or a file, of each kind counts."),
+    Key("tests", v.PATTERNS, "[]", weaker="more").meaning(f"Patterns of tests. {_BESIDE}"),
+    Key("documentation", v.PATTERNS, "[]", weaker="more").meaning(
         f"Patterns of documentation, and of data not read line by line. {_BESIDE}"
     ),
-    Key("generated", v.PATTERNS, "[]", weaker="more").means(
+    Key("generated", v.PATTERNS, "[]", weaker="more").meaning(
         "Patterns of files not written by hand: generated, vendored, lock files. They do not count."
         f" {_BESIDE}"
     ),
-    Key("critical", v.PATTERNS, "[]", weaker="fewer").means(
+    Key("critical", v.PATTERNS, "[]", weaker="fewer").meaning(
         "Patterns of files in which every change is significant."
     ),
-    Key("ignore", v.PATTERNS, "[]", weaker="more").means("Patterns of files that never count."),
-    Key("skills", v.NAMES, '["code-review", "review", "security-review"]', weaker="more").means(
+    Key("ignore", v.PATTERNS, "[]", weaker="more").meaning("Patterns of files that never count."),
+    Key("skills", v.NAMES, '["code-review", "review", "security-review"]', weaker="more").meaning(
         "Names of skills and typed commands that count as a review. A bare name also matches "
         "that of a plugin."
     ),
-    Key("agents", v.NAMES, '["code-reviewer", "reviewer"]', weaker="more").means(
+    Key("agents", v.NAMES, '["code-reviewer", "reviewer"]', weaker="more").meaning(
         "Types of sub-agents whose end counts as a review. A bare name also matches that of a "
         "plugin."
     ),
-    Key("reviewer", _AGENT_NAME, '"reviewer"', weaker="any").means(
+    Key("reviewer", _AGENT_NAME, '"reviewer"', weaker="any").meaning(
         "The type of the sub-agent whose decision counts in the strict form, where it is "
         "read-only. A bare name also matches that of a plugin."
     ),
-    Key("reviewer_model", _AGENT_NAME, '"opus"', weaker="any").means(
+    Key("reviewer_model", _AGENT_NAME, '"opus"', weaker="any").meaning(
         "The model that `gitgates install-hooks --agent claude` writes into that sub-agent."
     ),
     Key(
@@ -110,19 +110,19 @@ _KEYS = (
         v.NAMES,
         '["git diff", "git log", "git show", "gitgates review", "gitgates journal"]',
         weaker="more",
-    ).means("Prefixes of shell commands that the reviewer may run."),
-    Key("second_opinions", v.NAMES, "[]", weaker="fewer").means(
+    ).meaning("Prefixes of shell commands that the reviewer may run."),
+    Key("second_opinions", v.NAMES, "[]", weaker="fewer").meaning(
         "Commands that `gitgates review diff --opinions` runs, with the request and the change on "
         "standard input,"
         " such as `codex exec -`."
     ),
-    Key("opinion_timeout", v.DURATION, "600", weaker="sharply").means(
+    Key("opinion_timeout", v.DURATION, "600", weaker="sharply").meaning(
         "The time limit of each of them."
     ),
 )
 
 
-def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
+def _validate(config: Config, settings: Settings) -> Iterator[Problem]:
     """Yield a problem if no hook lists the gate."""
     if settings.tables.get((_NAME,)) and not any(_NAME in hook.gates for hook in config.hooks):
         hint = f'Add it: [tool.gitgates.hooks.{HOOK_OF["turn-end"]}] gates = [..., "{_NAME}"].'
@@ -136,5 +136,5 @@ TABLE = Table(
     meaning="What the built-in gate `review` requires, if a hook lists it. Patterns are as in "
     "`files` of a gate.",
     example='mode = "remind", and list `review` in a hook.',
-    wrong=_wrong,
+    validate=_validate,
 )

@@ -6,7 +6,7 @@ from gitgates.config import values as v
 from gitgates.config.keys import Key, Table
 
 _KEYS = (
-    Key("mode", v.one_of("auto", "on", "off"), '"auto"', weaker=("off", "auto")).means(
+    Key("mode", v.one_of("auto", "on", "off"), '"auto"', weaker=("off", "auto")).meaning(
         "Whether each file that an agent writes is recorded in the trace: which agent, with which "
         "intent, wrote which lines. `auto`: where `[tool.gitgates.intents]` is configured."
     ),

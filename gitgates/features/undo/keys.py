@@ -6,13 +6,13 @@ from gitgates.config import values as v
 from gitgates.config.keys import Key, Table
 
 _KEYS = (
-    Key("enabled", v.FLAG, "true", weaker="off").means("Whether save points are taken."),
-    Key("keep", v.AGE, '"14d"').means("How long save points are kept."),
-    Key("max_size", v.SIZE, '"2 GiB"').means(
+    Key("enabled", v.FLAG, "true", weaker="off").meaning("Whether save points are taken."),
+    Key("keep", v.AGE, '"14d"').meaning("How long save points are kept."),
+    Key("max_size", v.SIZE, '"2 GiB"').meaning(
         "How much disk space a repository's save points may take; the oldest are removed. "
         "Ignored files may take half of it."
     ),
-    Key("max_file", v.SIZE, '"100 MiB"').means(
+    Key("max_file", v.SIZE, '"100 MiB"').meaning(
         "Larger files are left out, unless they are as in the last commit. A command that "
         "would destroy one asks first."
     ),

@@ -16,20 +16,20 @@ def _commands(value: object) -> tuple[str, ...]:
 
 _COMMANDS = v.ValueType(_commands, {"anyOf": [v.FILLED, {"type": "array", "items": v.FILLED}]})
 _KEYS = (
-    Key("setup", _COMMANDS, "[]", weaker="any").means(
+    Key("setup", _COMMANDS, "[]", weaker="any").meaning(
         'The command, or commands, that install what gates need: `"uv sync --locked"`. They '
         "run in a private checkout's root, if it is new or one of `inputs` has changed. "
         "[How](../how-to/checkouts.md)."
     ),
-    Key("inputs", v.PATTERNS, f"[{', '.join(map(v.show, LOCK_FILES))}]", weaker="any").means(
+    Key("inputs", v.PATTERNS, f"[{', '.join(map(v.show, LOCK_FILES))}]", weaker="any").meaning(
         "Patterns of the files that decide what `setup` installs."
     ),
-    Key("copy", v.NAMES, "[]", weaker="any").means(
+    Key("copy", v.NAMES, "[]", weaker="any").meaning(
         'Files and folders that git ignores and gates need: `[".env"]`. They are copied from '
         "the working tree."
     ),
-    Key("timeout", v.DURATION, '"10m"').means("The time limit of all commands of `setup`."),
-    Key("agents", v.FLAG, "false").means(
+    Key("timeout", v.DURATION, '"10m"').meaning("The time limit of all commands of `setup`."),
+    Key("agents", v.FLAG, "false").meaning(
         "Whether `setup` and `copy` also apply to linked worktrees that agents work in."
     ),
 )

@@ -12,7 +12,15 @@ from __future__ import annotations
 import os
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    DisableSwitch,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.patch import BEGIN, END, edits_of, paths_of
 from gitgates.hosts.payload import path_of, text_of
 
@@ -39,7 +47,7 @@ class Codex(AgentHost):
     NAME = "codex"
     TITLE = "Codex"
     PROGRAMS = ("codex", "@openai/codex")
-    UNASKED = (
+    AUTO_APPROVE_OPTIONS = (
         "--dangerously-bypass-approvals-and-sandbox",
         "--dangerously-bypass-hook-trust",
         "--full-auto",
@@ -51,7 +59,7 @@ class Codex(AgentHost):
         "approval_policy=never",
     )
     TESTED = "0.169.0"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
@@ -109,7 +117,7 @@ class Codex(AgentHost):
         usual_s=600.0,
         most_s={"session-end": 3},
     )
-    OFF = Off(
+    OFF = DisableSwitch(
         key="features.hooks",
         value="false",
         former=("features.codex_hooks",),

@@ -12,7 +12,15 @@ Source: recorded from Copilot CLI 1.0.102.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    DisableSwitch,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -31,9 +39,9 @@ class Copilot(AgentHost):
     NAME = "copilot"
     TITLE = "Copilot CLI"
     PROGRAMS = ("copilot", "@github/copilot")
-    UNASKED = ("--allow-all-tools", "--allow-all", "--yolo")
+    AUTO_APPROVE_OPTIONS = ("--allow-all-tools", "--allow-all", "--yolo")
     TESTED = "1.0.102"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             ("COPILOT_AGENT_SESSION_ID", "copilot", "the session of the agent that runs a command"),
@@ -116,7 +124,7 @@ class Copilot(AgentHost):
         guarded=True,
         usual_s=30.0,
     )
-    OFF = Off(
+    OFF = DisableSwitch(
         key="disableAllHooks",
         files=(
             *(".github/copilot/settings.json", ".github/copilot/settings.local.json"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, json_lines, shortened
 
-UNASKED = ("--allow-all-tools", "--allow-all-paths", "--allow-all", "--yolo")
+AUTO_APPROVE_OPTIONS = ("--allow-all-tools", "--allow-all-paths", "--allow-all", "--yolo")
 TOTALS: tuple[str, ...] = ()
 REFUSED = {
     "--trust-folder": "Copilot CLI resumes no conversation with it. Set COPILOT_ALLOW_ALL=true in "

@@ -51,7 +51,7 @@ class Cursor(AgentHost):
     NAME = "cursor"
     TITLE = "Cursor"
     PROGRAMS = ("cursor-agent",)
-    UNASKED = ("--force", "-f", "--yolo")
+    AUTO_APPROVE_OPTIONS = ("--force", "-f", "--yolo")
     DOCUMENT = "cursor.com/docs/hooks, 2026-11"
     ENVIRONMENT = Environment(
         documented=(

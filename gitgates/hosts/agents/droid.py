@@ -11,7 +11,15 @@ Source: recorded from droid 0.225; what a patch is was read in its program.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    DisableSwitch,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import edits_in, path_of, text_of
 
 TYPE_CHECKING = False
@@ -30,9 +38,9 @@ class Droid(AgentHost):
     NAME = "droid"
     TITLE = "Droid"
     PROGRAMS = ("droid", "@factory/cli")
-    UNASKED = ("--skip-permissions-unsafe", "--auto=high")
+    AUTO_APPROVE_OPTIONS = ("--skip-permissions-unsafe", "--auto=high")
     TESTED = "0.225.2"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             ("FACTORY_PROJECT_DIR", "droid", "the folder in which the agent's session was started"),
@@ -103,7 +111,7 @@ class Droid(AgentHost):
         older_settings="settings.json",
     )
     SETTINGS = SettingsFormat(events_at=(), by_shell=True)
-    OFF = Off(
+    OFF = DisableSwitch(
         key="hooksDisabled",
         former=("hooks.hooksDisabled",),
         files=(".factory/settings.json",),

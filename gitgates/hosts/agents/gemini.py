@@ -11,7 +11,15 @@ Source: recorded from gemini-cli 0.61.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    DisableSwitch,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -27,9 +35,9 @@ class Gemini(AgentHost):
     NAME = "gemini"
     TITLE = "Gemini CLI"
     PROGRAMS = ("gemini", "@google/gemini-cli")
-    UNASKED = ("--yolo", "-y", "yolo")
+    AUTO_APPROVE_OPTIONS = ("--yolo", "-y", "yolo")
     TESTED = "0.61.0"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     NO_GIT_HOOKS = "git runs no hooks in the shell of Gemini CLI, so its commits are not gated"
     ENVIRONMENT = Environment(
         documented=(
@@ -102,7 +110,7 @@ class Gemini(AgentHost):
         guarded=True,
         per_second=1000,
     )
-    OFF = Off(
+    OFF = DisableSwitch(
         key="hooksConfig.enabled",
         value="false",
     )

@@ -10,7 +10,15 @@ Source: recorded from hermes-agent 0.19.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    DisableSwitch,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.patch import edits_of, paths_of
 from gitgates.hosts.payload import text_of
 
@@ -33,9 +41,9 @@ class Hermes(AgentHost):
     NAME = "hermes"
     TITLE = "Hermes"
     PROGRAMS = ("hermes", "hermes-agent")
-    UNASKED = ("--yolo", "--accept-hooks")
+    AUTO_APPROVE_OPTIONS = ("--yolo", "--accept-hooks")
     TESTED = "0.19.0"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             (_SESSION, "hermes", "the session of the agent that runs a command"),
@@ -101,7 +109,7 @@ class Hermes(AgentHost):
         whole=True,
         most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()},
     )
-    OFF = Off(
+    OFF = DisableSwitch(
         words=(("--safe-mode",), ("--ignore-user-config",)),
         variables=("HERMES_SAFE_MODE", "HERMES_IGNORE_USER_CONFIG"),
     )

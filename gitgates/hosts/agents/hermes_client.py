@@ -9,7 +9,7 @@ from itertools import dropwhile
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
-UNASKED = ("--yolo",)
+AUTO_APPROVE_OPTIONS = ("--yolo",)
 TOTALS: tuple[str, ...] = ()
 _SESSION = "session_id: "
 _REFUSED = "HTTP "  # and the status, where the model's service has refused a request

@@ -14,7 +14,7 @@ class Kilo(OpenCode):
     NAME = "kilo"
     TITLE = "Kilo"
     PROGRAMS = ("kilo", "kilocode", "@kilocode/cli")
-    UNASKED = ("--auto",)
+    AUTO_APPROVE_OPTIONS = ("--auto",)
     TESTED = "7.8.1"
     ENVIRONMENT = OpenCode.ENVIRONMENT._replace(
         documented=(("KILO", "kilo", "set if an agent runs the command, not a person"),),

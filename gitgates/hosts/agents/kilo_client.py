@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.hosts.headless import Start
 
-UNASKED = opencode_client.UNASKED
+AUTO_APPROVE_OPTIONS = opencode_client.AUTO_APPROVE_OPTIONS
 TOTALS = opencode_client.TOTALS
 read = opencode_client.read
 

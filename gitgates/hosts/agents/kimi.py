@@ -28,9 +28,9 @@ class Kimi(AgentHost):
     NAME = "kimi"
     TITLE = "Kimi Code"
     PROGRAMS = ("kimi", "@moonshot-ai/kimi-code", "kimi-cli")
-    UNASKED = ("--auto", "--yolo", "-y")
+    AUTO_APPROVE_OPTIONS = ("--auto", "--yolo", "-y")
     TESTED = "2.1.0"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, json_lines, shortened
 
-UNASKED = ("--yolo", "-y", "--auto")
+AUTO_APPROVE_OPTIONS = ("--yolo", "-y", "--auto")
 TOTALS: tuple[str, ...] = ()
 
 

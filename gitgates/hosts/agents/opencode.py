@@ -12,7 +12,15 @@ from __future__ import annotations
 import os
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    DisableSwitch,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -37,9 +45,9 @@ class OpenCode(AgentHost):
     NAME = "opencode"
     TITLE = "opencode"
     PROGRAMS: tuple[str, ...] = ("opencode", "opencode-ai")
-    UNASKED: tuple[str, ...] = ("--auto",)
+    AUTO_APPROVE_OPTIONS: tuple[str, ...] = ("--auto",)
     TESTED = "1.18.33"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             (
@@ -108,7 +116,7 @@ class OpenCode(AgentHost):
         runs_once=True,
         module="gitgates.hosts.settings.plugin_settings",
     )
-    OFF = Off(
+    OFF = DisableSwitch(
         words=(("--pure",),),
         variables=("OPENCODE_PURE", "OPENCODE_DISABLE_PROJECT_CONFIG"),
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, json_lines, shortened
 
-UNASKED = ("--auto",)
+AUTO_APPROVE_OPTIONS = ("--auto",)
 TOTALS: tuple[str, ...] = ()
 
 

@@ -29,9 +29,9 @@ class OpenHands(AgentHost):
     NAME = "openhands"
     TITLE = "OpenHands"
     PROGRAMS = ("openhands", "openhands-ai")
-    UNASKED = ("--always-approve", "--yolo", "--headless")
+    AUTO_APPROVE_OPTIONS = ("--always-approve", "--yolo", "--headless")
     TESTED = "1.16.0"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             (_MARK, "openhands", "`OpenHands` if an agent runs the command, not a person"),

@@ -10,7 +10,7 @@ import re
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, json_lines, shortened
 
 # Without a terminal, it asks nobody anyway.
-UNASKED = ("--always-approve", "--yolo", "--headless")
+AUTO_APPROVE_OPTIONS = ("--always-approve", "--yolo", "--headless")
 TOTALS: tuple[str, ...] = ()
 _SESSION = re.compile(rb"^Conversation ID: ([0-9a-fA-F-]+)\s*$", re.MULTILINE)
 

@@ -10,7 +10,15 @@ Source: recorded from qwen-code 0.24.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels, Payload
-from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    DisableSwitch,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -29,9 +37,9 @@ class Qwen(AgentHost):
     NAME = "qwen"
     TITLE = "Qwen Code"
     PROGRAMS = ("qwen", "@qwen-code/qwen-code")
-    UNASKED = ("--yolo", "-y", "yolo")
+    AUTO_APPROVE_OPTIONS = ("--yolo", "-y", "yolo")
     TESTED = "0.24.4"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             ("QWEN_PROJECT_DIR", "qwen", "the folder in which the agent's session was started"),
@@ -110,7 +118,7 @@ class Qwen(AgentHost):
         runs_once=True,
         per_second=1000,  # what is below 1000 is taken for seconds, which ours never are
     )
-    OFF = Off(
+    OFF = DisableSwitch(
         key="disableAllHooks",
         words=(("--safe-mode",), ("--bare",)),
         variables=("QWEN_CODE_SAFE_MODE", "QWEN_CODE_SIMPLE"),

@@ -31,9 +31,9 @@ class Vibe(AgentHost):
     NAME = "vibe"
     TITLE = "Mistral Vibe"
     PROGRAMS = ("vibe", "mistral-vibe")
-    UNASKED = ("--auto-approve", "--yolo", "auto-approve")
+    AUTO_APPROVE_OPTIONS = ("--auto-approve", "--yolo", "auto-approve")
     TESTED = "3.0.2"
-    DRIVEN = True
+    HAS_E2E_TESTS = True
     ENVIRONMENT = Environment(
         documented=(
             ("VIBE_APP_SERVER_BIN", "vibe", "set if an agent runs the command, not a person"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitgates.core.limits import parse_json
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 
-UNASKED = ("--auto-approve", "--yolo")
+AUTO_APPROVE_OPTIONS = ("--auto-approve", "--yolo")
 TOTALS: tuple[str, ...] = ()
 
 

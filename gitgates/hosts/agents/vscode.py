@@ -14,7 +14,7 @@ client was driven.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import AgentHost, DisableSwitch, Files, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import tables_in
 
 TYPE_CHECKING = False
@@ -137,7 +137,7 @@ class VSCode(AgentHost):
     )
     FILES = Files(folder=".github")
     SETTINGS = SettingsFormat(usual_s=30.0)
-    OFF = Off(
+    OFF = DisableSwitch(
         files=(".vscode/settings.json",),  # chat.useHooks, chat.hookFilesLocations
         mention="chat.",
     )

@@ -107,7 +107,7 @@ def test_each_agent_is_known_by_each_of_its_names(guard: Guard) -> None:
     for host in map(agent_host, AGENTS):
         assert host.PROGRAMS or host.NAME == "generic"
         for program in host.PROGRAMS:
-            for sign in host.UNASKED:
+            for sign in host.AUTO_APPROVE_OPTIONS:
                 option = sign.replace("=", " ") if sign.startswith("-") else f"--mode {sign}"
                 command = f"npx -y {program}@latest {option} -p 'do it'"
                 expected[command] = "ask nested_agent"

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.lean_json import loads
-from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    DisableSwitch,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import tables_in, text_of
 
 TYPE_CHECKING = False
@@ -42,7 +50,7 @@ class Claude(AgentHost):
     NAME = "claude"
     TITLE = "Claude Code"
     PROGRAMS = ("claude", "@anthropic-ai/claude-code")
-    UNASKED = (
+    AUTO_APPROVE_OPTIONS = (
         "--dangerously-skip-permissions",
         "--allow-dangerously-skip-permissions",
         "--bare",
@@ -158,7 +166,7 @@ class Claude(AgentHost):
         runs_once=True,
         usual_s=600.0,
     )
-    OFF = Off(
+    OFF = DisableSwitch(
         key="disableAllHooks",
         words=(
             *(("--safe-mode",), ("--bare",), ("--settings", "*disableAllHooks*true*")),
