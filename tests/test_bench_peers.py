@@ -61,7 +61,7 @@ def test_figures_of_a_machine_like_this_are_kept(tmp_path: Path, name: str, kept
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
-        ("gitgates", "gate-0  passed  0.01 s\n", "gate-0  skipped  no path has changed\n"),
+        ("gitgates", "gate-0  passed  0.01 s\n", "gate-0  skipped  no file has changed\n"),
         ("gitgates", "gate-0  passed  0.01 s\n", "gate-0  reused  0.00 s  Stop, 0 s ago\n"),
         ("prek", "gate-0....Passed\n", "gate-0....(no files to check)Skipped\n"),
         ("pre-commit", "gate-0....Passed\n", "gate-0....Failed\n"),

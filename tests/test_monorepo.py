@@ -245,7 +245,7 @@ def test_many_skipped_gates_are_one_line(repo: Repo) -> None:
     repo.write("p3/a")
     done = repo.gitgates("run")
     assert timeless(done.stdout).splitlines() == [
-        "6 gates  skipped      none of 1 paths match",
+        "6 gates  skipped      no file matches",
         "p3:g  passed         0.00 s",
         "gitgates pre-commit: 1 gate passed, 6 gates skipped",
     ]

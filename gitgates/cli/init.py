@@ -113,13 +113,15 @@ def command(*, dry_run: bool, tries: bool | None, limit_s: float, agent: str | N
     """
     cwd_abs = os.getcwd()
     root_abs = config_root(cwd_abs)
+    repo = _repository(cwd_abs)
+    if not repo:
+        root_abs = cwd_abs  # a file in a folder above may be about anything
     inspection = inspect_project(root_abs, environ.read())
     for_agent = bool(agent) or wants_agent(root_abs)
     choice = choose(inspection)
     edit = propose(root_abs, choice, inspection.setup, with_agent=for_agent)
     for trouble in inspection.troubles:
         click.echo(trouble, err=True)
-    repo = _repository(cwd_abs)
     outcomes = None
     if repo and tries is not False:
         outcomes = _try(repo, inspection, limit_s, asks=tries is None)
@@ -148,7 +150,8 @@ def _repository(cwd_abs: str) -> Repo | None:
     try:
         return find_repo(cwd_abs, environ.read())
     except errors.GitError as error:
-        click.echo(f"gitgates: {error}", err=True)
+        text = f"{error.message}, so nothing is tried, and no hook can be installed yet"
+        click.echo(f"gitgates: {text}\n  {error.hint}", err=True)
         return None
 
 

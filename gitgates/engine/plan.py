@@ -232,10 +232,10 @@ def _without_command(name: str, event: Event) -> Step:
 
 def _no_match(event: Event, gate: Gate) -> str:
     if not event.paths:
-        return "files were only deleted" if event.deleted else "no path has changed"
+        return "files were only deleted" if event.deleted else "no file has changed"
     if gate.files == ():
         return "`files` is empty"
-    return f"none of {len(event.paths)} paths match"
+    return "no file matches"
 
 
 def action_to_repeat(event: Event) -> str:

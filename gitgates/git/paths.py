@@ -204,9 +204,9 @@ def tree_paths(git: Git, old: str, new: str) -> Paths:
 
 
 def known_to(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...]:
-    """Return the revisions that a remote has, as far as is known here.
+    """Return the revisions that a remote is known to have.
 
-    Of one that nothing is known of (it is new, or named by its URL) those of all remotes, as
+    For an unknown remote (it is new, or named by its URL), return those of all remotes, as
     _ANY_REMOTE: what others have is not new.
     """
     remote_ids = [ref.remote_id for ref in refs if ref.remote_id.strip("0")]
@@ -238,10 +238,10 @@ def _with_pushed(event: Event, git: Git) -> Event:
         files |= {name for name in names if modes.get(name) in _REGULAR}
         deleted |= names - modes.keys()
     if edges == _ANY_REMOTE:
-        what = "the push was compared with the branches of other remotes"
+        what = "the push is compared with the branches of other remotes"
         if not git.out("for-each-ref", "--count=1", "refs/remotes"):
-            what = "all commits of the push count as new"
-        note = f"nothing is known of what `{remote}` has: {what}"
+            what = "each pushed commit counts as new"
+        note = f"no branches of `{remote}` are known here yet: {what}"
         event = event._replace(note="; ".join(filter(None, (event.note, note))))
     paths = _sorted(files, deleted)
     return event._replace(paths=paths[0], deleted=paths[1])

@@ -236,7 +236,7 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
 
 def _heading(plan: Plan) -> str:
     paths, deleted = plan.event.paths or (), plan.event.deleted
-    on = f"on {counted(len(paths), 'path')}: {_first(paths)}" if paths else "no path has changed"
+    on = f"on {counted(len(paths), 'path')}: {_first(paths)}" if paths else "no file has changed"
     if deleted and not paths:
         on = f"on {counted(len(deleted), 'deleted path')}: {_first(deleted)}"
     fast = ", fail_fast" if plan.hook.fail_fast else ""
@@ -285,7 +285,7 @@ def why(step: Step) -> str:
     if step.skip:
         return f"skipped: {step.skip}"
     if not takes_paths(step.gate):
-        return "runs always"
+        return "always runs"
     if not step.paths:
         return "runs: deleted paths match"
     return f"runs on {counted(len(step.paths), 'path')}: {_first(step.paths)}"

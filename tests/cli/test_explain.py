@@ -61,7 +61,7 @@ note: gate `hooks` is required: SKIP does not skip it
    timeout   2 min
    also      gets the paths
    on pass   CONTINUE
-   on fail   → fix: runs always
+   on fail   → fix: always runs
       command   ruff check --fix 'a b'
       timeout   5 min
       also      may change files, so it runs alone
@@ -72,7 +72,7 @@ note: gate `hooks` is required: SKIP does not skip it
          on fail   BLOCK
       on fail   → tell: skipped: named in SKIP (as above)
 
-3. js: skipped: none of 5 paths match
+3. js: skipped: no file matches
    command   eslint
    timeout   5 min
    in        front
@@ -140,9 +140,9 @@ def test_nothing_has_changed(project: Repo) -> None:
     project.commit()
     _status, said, _err = explain(project, "pre-rebase")
     assert said == (
-        "pre-rebase: 1 gate, sequence; no path has changed\n"
+        "pre-rebase: 1 gate, sequence; no file has changed\n"
         "note: git passes no paths to pre-rebase: when fired by git, `js` would be skipped\n\n"
-        "1. js: skipped: no path has changed\n"
+        "1. js: skipped: no file has changed\n"
         "   command   eslint\n   timeout   5 min\n   in        front\n   also      sets A\n"
         "   on pass   CONTINUE\n   on fail   BLOCK\n"
     )
@@ -278,7 +278,7 @@ def test_odd_names_and_commands_stay_on_their_line(repo: Repo) -> None:
         "   on pass   CONTINUE",
         "   on fail   BLOCK",
         "",
-        "2. long: runs always",
+        "2. long: always runs",
         "   command   " + "x" * 99 + "…",
         "   timeout   5 min",
         "   on pass   CONTINUE",

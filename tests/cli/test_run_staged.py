@@ -86,7 +86,7 @@ def test_nothing_staged_is_said(repo: Repo) -> None:
     assert done.returncode == 0
     assert timeless(done.stdout) == (
         "a  passed         0.00 s\n"
-        "b  skipped      no path has changed\n"
+        "b  skipped      no file has changed\n"
         "gitgates: nothing is staged; to stage your changes: git add\n"
         "gitgates pre-commit: 1 gate passed, 1 gate skipped\n"
     )

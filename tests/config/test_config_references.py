@@ -177,7 +177,7 @@ def test_all_problems_at_once_in_the_order_of_the_files() -> None:
     [
         (1100, "check", 0, "1100 gates, 1 hook, no problems"),  # calls are 1,000 deep at the most
         (5000, "check", 0, "5000 gates, 1 hook, no problems"),
-        (2000, "explain manual", 0, " → g1999: runs always"),
+        (2000, "explain manual", 0, " → g1999: always runs"),
         (500, "run", 1, "blocked by `g499`"),
     ],
 )

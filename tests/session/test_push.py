@@ -127,8 +127,8 @@ def test_what_any_remote_has_is_not_new_to_an_unknown_one(
     pushing.git("remote", "add", "mirror", "../mirror.git")
     done = pushing.ask("git", "push", "../mirror.git" if by_url else "mirror", "main")
     assert seen(out) == ["mine"]
-    assert b"the push was compared with the branches of other remotes\n" in done.stderr
-    assert b"gitgates: nothing is known of what `" in done.stderr
+    assert b"the push is compared with the branches of other remotes\n" in done.stderr
+    assert b"gitgates: no branches of `" in done.stderr
     # What is known of the remote itself counts, also where others have more.
     pushing.git("push", "-q", "--no-verify", "origin", "main")
     change(pushing, "more")

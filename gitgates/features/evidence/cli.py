@@ -112,7 +112,7 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
     if fmt == "json":
         print_json({"version": _VERSION, "commits": rows})
     else:
-        _print(rows)
+        _print(rows, revisions)
         if rows and asks_others(repo):
             click.echo(_summary(verified_commits, results, strict=strict))
     return errors.BLOCKED if any(row["state"] in _WRONG for row in rows) else errors.OK
@@ -214,10 +214,10 @@ def why_of(row: dict[str, Any]) -> str:
     return ", ".join(row["missing"] or named) or plain_line(row["problem"])
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
+def _print(rows: list[dict[str, Any]], revisions: str | None) -> None:
     """Print the commits, with the gates that determine their state."""
     if not rows:
-        click.echo("no commits to verify")
+        click.echo(f"no {'' if revisions else 'unpushed '}commits to verify")
         return
     lines: list[tuple[str, ...]] = []
     for row in rows:

@@ -351,7 +351,7 @@ def test_explain_shows_it_with_its_origin(repo: Repo) -> None:
         done.stdout.decode()
         .partition("\n\n")[2]
         .startswith(
-            "1. advice:a: runs always\n"
+            "1. advice:a: always runs\n"
             "   checks    advice: A\n"
             "   command   make test\n"
             "   timeout   30 s\n"
@@ -506,6 +506,6 @@ def test_where_gates_keep_the_agent_at_work_no_session_ends(repo: Repo) -> None:
 def test_a_dry_question_runs_nothing(repo: Repo) -> None:
     advised(repo, "session-end", "block")
     done = repo.gitgates("explain", "Stop", "--session", "s1")
-    assert "1. advice:a: runs always" in done.stdout.decode()
+    assert "1. advice:a: always runs" in done.stdout.decode()
     assert "would run advice:a" in done.stdout.decode()
     assert ran(repo) == 0

@@ -396,7 +396,7 @@ def test_what_is_no_range(gated: Repo) -> None:
 @pytest.mark.slow
 def test_without_a_range_it_is_what_is_not_pushed(gated: Repo) -> None:
     gated.add_origin()
-    assert gated.gitgates("verify").stdout == b"no commits to verify\n"
+    assert gated.gitgates("verify").stdout == b"no unpushed commits to verify\n"
     gated.git("checkout", "-qb", "topic")
     change(gated, "one")
     assert gated.gitgates("verify").stdout.split()[1:] == [b"gated", b"one"]
@@ -408,7 +408,7 @@ def test_without_a_range_it_is_what_is_not_pushed(gated: Repo) -> None:
 
 
 def test_an_empty_repository_has_nothing_to_verify(repo: Repo) -> None:
-    assert repo.gitgates("verify").stdout == b"no commits to verify\n"
+    assert repo.gitgates("verify").stdout == b"no unpushed commits to verify\n"
 
 
 @pytest.fixture

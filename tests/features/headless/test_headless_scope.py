@@ -178,13 +178,13 @@ def test_a_gate_that_nothing_matched_is_told_in_the_report(work: Repo) -> None:
     work.commit_all("files")
     done = run(work, GOOD)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    note = "gate `lint` checked nothing: none of 1 paths match"
+    note = "gate `lint` checked nothing: no file matches"
     assert f"note: {note}\n" in done.stdout.decode()
     found = result(work)
     assert found["headless"]["notes"] == [note]
     folder = work.path / ".git/gitgates/runs" / found["execution_id"]
-    assert "checked nothing: none of 1 paths match" in (folder / "report.html").read_text()
-    assert "checked nothing: none of 1 paths match" in (folder / "summary.md").read_text()
+    assert "checked nothing: no file matches" in (folder / "report.html").read_text()
+    assert "checked nothing: no file matches" in (folder / "summary.md").read_text()
 
 
 HOOKS = "cd $(git rev-parse --git-common-dir)/hooks; {}; cd -"
@@ -248,7 +248,7 @@ def test_a_gate_that_had_nothing_to_check_is_named_beside_one_that_had(work: Rep
     found = result(work)
     headless = found["headless"]
     assert (headless["status"], headless["outcome"]) == ("passed", f"passed with a warning: {why}")
-    none = "checked nothing: none of 1 paths match"
+    none = "checked nothing: no file matches"
     assert f"gate `lint` {none}" in headless["notes"]
     folder = work.path / ".git/gitgates/runs" / found["execution_id"]
     assert none in (folder / "report.html").read_text()

@@ -272,7 +272,7 @@ def test_required_locally_only() -> None:
 PLAN = """\
 Stop: 2 gates, sequence; on 1 path: pyproject.toml
 
-1. check: runs always
+1. check: always runs
    command   true
    timeout   5 min
    on pass   CONTINUE

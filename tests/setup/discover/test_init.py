@@ -275,12 +275,14 @@ def test_from_a_folder_inside_and_outside_of_git(project: Project, tmp_path: Pat
     project.init(cwd="src")
     assert sorted(project.files()) == ["Makefile", "gitgates.toml"]
     plain = Project(tmp_path / "plain", tmp_path)
+    (tmp_path / "gitgates.toml").write_text("")  # of something else
     plain.write("Makefile", MAKEFILE)
     status, said, trouble = plain.init()
     assert status == 0
     assert "install-hooks" not in said  # there is nowhere to install them yet
     assert trouble == (
-        f"gitgates: {plain.root}: not a git repository\n"
+        f"gitgates: {plain.root}: not a git repository, so nothing is tried, and no hook can be "
+        "installed yet\n"
         "  Change to a repository, or create one with: git init\n"
     )
     config = load.load(str(plain.root))
