@@ -160,7 +160,7 @@ def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:
 def write_rules(repo: Repo, file: str, *, only_check: bool = False) -> None:
     """Keep the rules of the gates in a block of a file that agents read.
 
-    Raises: GitgatesError where that cannot be.
+    Raises: GitgatesError if that cannot be.
     """
     path_abs = os.path.join(repo.root_abs, file)
     user_file.require_inside(repo.root_abs, path_abs)
@@ -269,7 +269,7 @@ def installed(agent: str, repo: Repo) -> dict[str, str]:
 
 
 def read_settings(agent: str, path_abs: str) -> HookSettings:
-    """Return the hooks of a settings file; none where it cannot be read."""
+    """Return the hooks of a settings file; none if it cannot be read."""
     try:
         return agent_settings(agent).read(user_file.read(path_abs) or "", path_abs)
     except GitgatesError:

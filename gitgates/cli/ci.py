@@ -82,7 +82,7 @@ def init(host: str, *, hook: str, dry_run: bool) -> int:
 
 
 def _hook(config: Config, name: str) -> str:
-    """Return the hook to run. Raises: ConfigError where it has no gates."""
+    """Return the hook to run. Raises: ConfigError if it has no gates."""
     have_gates = [hook.name for hook in config.hooks if hook.gates]
     for candidate in (name,) if name else _HOOKS:
         if candidate in have_gates:

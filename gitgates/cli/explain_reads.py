@@ -46,7 +46,7 @@ class GateReads(Record):
 def reads_of(repo: Repo, config: Config, gate: Gate) -> GateReads:
     """Run a gate on all files that it is about, and return what it has read.
 
-    Raises: StateError where it could not be started, or did not end in time.
+    Raises: StateError if it could not be started, or did not end in time.
     """
     hook = next((each for each in config.hooks if gate.name in each.gates), Hook(name="manual"))
     paths = tuple(repo.git.names("ls-files", "-z"))
@@ -154,7 +154,7 @@ def reads_text(reads: GateReads) -> str:
 
 
 def _by_folder(title: str, paths: list[str]) -> list[str]:
-    """Return the paths, or where there are many, a line for each folder, those with most first."""
+    """Return the paths, or if there are many, a line for each folder, those with most first."""
     if not paths:
         return [f"{title}: none"]
     if len(paths) <= _FEW:

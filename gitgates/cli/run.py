@@ -134,7 +134,7 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
 
     `options` are what click made of those above; none: what has changed against HEAD.
 
-    Raises: UsageError where options contradict each other or a path does not exist.
+    Raises: UsageError if options contradict each other or a path does not exist.
     """
     return paths_below(folder_of(options["directory"], repo), _select_all(options, repo))
 
@@ -379,7 +379,7 @@ def _write_reports(
 def configuration_for(repo: Repo, *, staged: bool) -> Config:
     """Return the configuration of the working tree, or of what is staged.
 
-    Raises: ConfigError where it has problems, or there is none.
+    Raises: ConfigError if it has problems, or there is none.
     """
     if not staged:
         return configuration(repo)

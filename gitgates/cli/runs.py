@@ -346,7 +346,7 @@ def _stats_text(gates: list[dict[str, Any]], number: int) -> str:
 
 
 def _headless_text(totals: dict[str, Any]) -> str:
-    """Format the statistics of headless runs; empty where there are none."""
+    """Format the statistics of headless runs; empty if there are none."""
     if not totals["runs"]:
         return ""
     rate = f" ({totals['fix_rate']:.0%})" if totals["failed_at_first"] else ""
@@ -365,7 +365,7 @@ def _headless_text(totals: dict[str, Any]) -> str:
 
 
 def _metrics_text(metrics: list[dict[str, Any]]) -> str:
-    """Format numbers over time; empty where there are none."""
+    """Format numbers over time; empty if there are none."""
     if not metrics:
         return ""
     rows: list[tuple[str, ...]] = [

@@ -181,7 +181,7 @@ def _require_nothing_unrecovered(repo: Repo) -> None:
 
 
 def _purge(repo: Repo) -> None:
-    """Remove the state of all worktrees. Raises: LockError where a run is using it."""
+    """Remove the state of all worktrees. Raises: LockError if a run is using it."""
     for state_abs in _states(repo):
         lock = Lock(state_abs)
         try:

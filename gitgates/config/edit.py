@@ -64,7 +64,7 @@ class Edit(Record):
 def make_edit(raw: Raw, addition: Addition) -> Edit:
     """Return the edit that gives the settings an addition.
 
-    Raises: ConfigError where the configuration has problems, or would have, or where the file is
+    Raises: ConfigError if the configuration has problems, or would have, or if the file is
     written so that nothing can be added to it.
     """
     edit = _compare(read_shared(raw), addition, shared_file(raw))
@@ -80,7 +80,7 @@ def shared_file(raw: Raw) -> str:
 def read_shared(raw: Raw) -> Config:
     """Return the configuration without the local file; it may be empty.
 
-    Raises: ConfigError where they have problems that are not deferred.
+    Raises: ConfigError if they have problems that are not deferred.
     """
     current, problems = load.parse_files({**raw, LOCAL_FILE: None})
     load.refuse(problems, "Fix that first. To check it: gitgates check")
@@ -94,7 +94,7 @@ def text_of(raw: Raw, file: str) -> str:
 
 
 def with_text(edit: Edit, raw: Raw, text: str) -> Edit:
-    """Return an edit with its new text. Raises: ConfigError where that has problems."""
+    """Return an edit with its new text. Raises: ConfigError if that has problems."""
     before = raw.get(edit.file)
     after = text.replace("\n", _line_end(before or b"")).encode()
     _, problems = load.parse_files({**raw, edit.file: after})
@@ -138,7 +138,7 @@ def _compare(current: Config, addition: Addition, file: str) -> Edit:
 
 
 def _write(old: str, edit: Edit, addition: Addition) -> str:
-    """Return a settings file with an addition. Raises: ConfigError where that cannot be made."""
+    """Return a settings file with an addition. Raises: ConfigError if that cannot be made."""
     new, expected = old, parse_toml(old)
     prefix = PREFIXES[edit.file]
     blocks: list[str] = []

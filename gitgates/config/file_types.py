@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def of_types(paths: tuple[str, ...], gate: Gate, root_abs: str) -> tuple[str, ...]:
     """Return the paths of a gate's `types`, in order.
 
-    The file is that below `root_abs`; where there is none, the name decides.
+    The file is that below `root_abs`; if there is none, the name decides.
     """
     needed = {tag for tag in gate.types if not tag.startswith("!")}
     refused = {tag[1:] for tag in gate.types if tag.startswith("!")}

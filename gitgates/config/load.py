@@ -1,7 +1,7 @@
 """Load the settings files of a root into one `Config`. The only reader of pyproject.toml.
 
 A hook reads the files' bytes and compares them with those that the cached configuration was made
-from, those of members and extended ones included; only where they differ does it parse TOML. All
+from, those of members and extended ones included; only if they differ does it parse TOML. All
 bytes are compared, so no coarse time stamp can make a stale copy look fresh. `marshal` is what the
 interpreter itself reads its compiled modules with; the cache lies in the state folder, where
 whoever could write it could as well write git's hooks.
@@ -62,7 +62,7 @@ def load(root_abs: str, cache_abs: str = "") -> Config | None:
 def settings_here(root_abs: str, cache_abs: str = "") -> SettingsFiles:
     """Return the settings files of a root.
 
-    Raises: ConfigError where one cannot be read.
+    Raises: ConfigError if one cannot be read.
     """
     cached = read_cache(cache_abs, root_abs) if cache_abs else None
     return cached or SettingsFiles(read_files(root_abs))
@@ -102,7 +102,7 @@ def has_settings(raw: Raw) -> bool:
 def table_of(config: Config, name: str, kind: Callable[..., Table]) -> Table:
     """Return a feature's table as the record that the feature makes of it.
 
-    Where there is no configuration, that is as if the table were not written.
+    If there is no configuration, that is as if the table were not written.
     """
     try:
         return kind(**config.tables[name])
@@ -150,7 +150,7 @@ def refuse(problems: tuple[Problem, ...], hint: str) -> None:
 def inspect(root_abs: str) -> tuple[Config | None, tuple[Problem, ...]]:
     """Return the configuration and every problem, deferred ones included.
 
-    Raises: ConfigError where a file cannot be read or is not valid TOML.
+    Raises: ConfigError if a file cannot be read or is not valid TOML.
     """
     return parse_files(read_files(root_abs))
 
@@ -168,7 +168,7 @@ def read_files(root_abs: str) -> Raw:
 
     None for one that does not exist.
 
-    Raises: ConfigError where one cannot be read.
+    Raises: ConfigError if one cannot be read.
     """
 
     def read(paths: Iterable[str]) -> Raw:
@@ -216,7 +216,7 @@ def files_of(error: ConfigError) -> set[str]:
 def read_local(root_abs: str) -> bytes | None:
     """Return the local settings, which are part of no commit; None if there are none.
 
-    Raises: ConfigError where they cannot be read.
+    Raises: ConfigError if they cannot be read.
     """
     return _read(root_abs, LOCAL_FILE)
 
@@ -255,7 +255,7 @@ def _refuse_link(root_abs: str, path: str) -> None:
 def parse_files(raw: Raw) -> tuple[Config | None, tuple[Problem, ...]]:
     """Parse the bytes of settings files. Cold: loads tomllib and the key table.
 
-    Raises: ConfigError where the bytes are no TOML, or two files claim to hold the settings.
+    Raises: ConfigError if the bytes are no TOML, or two files claim to hold the settings.
     """
     from gitgates.config.parse import parse
     from gitgates.config.sources import documents_in
@@ -267,7 +267,7 @@ def parse_files(raw: Raw) -> tuple[Config | None, tuple[Problem, ...]]:
 def read_cache(path_abs: str, root_abs: str) -> SettingsFiles | None:
     """Return the cached configuration, if it is of exactly the files that are there now.
 
-    Raises: ConfigError where one of them cannot be read.
+    Raises: ConfigError if one of them cannot be read.
     """
     try:
         key, raw, frozen = read_cached(path_abs)

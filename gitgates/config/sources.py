@@ -52,7 +52,7 @@ def documents_in(raw: Raw) -> tuple[tuple[Document, ...], list[Problem]]:
 
     The root's are followed by those of members, and these by the local one.
 
-    Raises: ConfigError where a file is no TOML or for another version, or two are of one folder.
+    Raises: ConfigError if a file is no TOML or for another version, or two are of one folder.
     """
     walk = _Walk(raw.get, lambda folder: names_in(folder, raw))
     walk.from_root()

@@ -51,7 +51,7 @@ def _weaker_table(table: Table, old: Any, new: Any) -> Iterable[str]:  # noqa: A
 
 
 def weaker_entry(name: str, old: Mapping[str, Any], new: Mapping[str, Any] | None) -> list[str]:
-    """Return what has become weaker of an entry of an array; nothing where no session keeps it."""
+    """Return what has become weaker of an entry of an array; nothing if no session keeps it."""
     if not is_kept(name, old):
         return []
     place = f"{name}.{old['id']}"

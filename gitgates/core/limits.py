@@ -23,7 +23,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 def parse_toml(text: str) -> dict[str, Any]:
     """Return what a TOML text means.
 
-    Raises: tomllib.TOMLDecodeError, with the place, also where it is too long or too deep.
+    Raises: tomllib.TOMLDecodeError, with the place, also if it is too long or too deep.
     """
     if len(text) > LONGEST:
         raise tomllib.TOMLDecodeError(too_long(len(text)))
@@ -42,7 +42,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 def parse_json(text: str | bytes, **options: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return what a JSON text means, or UTF-8; `options` are those of `json.loads`.
 
-    Raises: json.JSONDecodeError, also where it is too deep; ValueError where it is not valid UTF-8.
+    Raises: json.JSONDecodeError, also if it is too deep; ValueError if it is not valid UTF-8.
     """
     try:
         return json.loads(text, **options)

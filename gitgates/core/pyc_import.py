@@ -57,9 +57,9 @@ def install() -> None:
 
 
 def _find(name: str, folder_abs: str, stem: str) -> ModuleSpec | None:
-    """Return how to load the module of a source file; None where that does not exist.
+    """Return how to load the module of a source file; None if that does not exist.
 
-    Raises: OSError where it is not compiled, or cannot be read.
+    Raises: OSError if it is not compiled, or cannot be read.
     """
     source_abs = f"{folder_abs}/{stem}.py"
     pyc_abs = f"{folder_abs}/__pycache__/{stem}{_ENDING}"

@@ -49,7 +49,7 @@ HIDDEN: Place = "hidden"
 CHECKED_OUT: Place = "checked-out"
 VERDICTS = ("allow", "warn", "block", "stop")
 ACTIONS = ("CONTINUE", "BLOCK", "STOP")
-# How passes of a gate are reused: for each file; so, too, but only where that saves time.
+# How passes of a gate are reused: for each file; so, too, but only if that saves time.
 BY_FILE, DECLARED = "by-file", "declared"
 PRIORITIES = ("critical", "high", "normal", "low")
 
@@ -322,7 +322,7 @@ class Decision(Record):
     not_run: tuple[str, ...] = ()  # listed gates that did not get their turn
     results: tuple[tuple[tuple[str, int], GateResult], ...] = ()  # what a run goes on from
     notes: tuple[str, ...] = ()
-    run_abs: str = ""  # the folder of the run; where nothing was written it is not there
+    run_abs: str = ""  # the folder of the run; if nothing was written it is not there
 
 
 class Command(Record):

@@ -19,7 +19,7 @@ _MOST = 100_000  # values
 def load(text: str | bytes, *, kind: str = "SafeLoader") -> Any:  # noqa: ANN401 - any YAML
     """Return the only document of a text; None if there is nothing in it.
 
-    Raises: yaml.YAMLError where it is not valid YAML, stands for too much, or cannot be built.
+    Raises: yaml.YAMLError if it is not valid YAML, stands for too much, or cannot be built.
     """
     maker: Any = getattr(yaml, f"C{kind}", getattr(yaml, kind))
     refuse_too_deep(text, maker)
@@ -34,9 +34,9 @@ def load(text: str | bytes, *, kind: str = "SafeLoader") -> Any:  # noqa: ANN401
 
 
 def load_nodes(text: str) -> Any:  # noqa: ANN401 - PyYAML has no types
-    """Return the node of the only document of a text, with lines; None where there is nothing.
+    """Return the node of the only document of a text, with lines; None if there is nothing.
 
-    Raises: ValueError where it is not valid YAML, or stands for too much.
+    Raises: ValueError if it is not valid YAML, or stands for too much.
     """
     maker: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
@@ -49,9 +49,9 @@ def load_nodes(text: str) -> Any:  # noqa: ANN401 - PyYAML has no types
 
 
 def load_texts(text: str) -> Any:  # noqa: ANN401 - any YAML
-    """Return the only document of a text with all scalars as texts; "" where there is nothing.
+    """Return the only document of a text with all scalars as texts; "" if there is nothing.
 
-    Raises: ValueError where it is not valid YAML, or stands for too much.
+    Raises: ValueError if it is not valid YAML, or stands for too much.
     """
     try:
         document = load(text, kind="BaseLoader")
@@ -61,7 +61,7 @@ def load_texts(text: str) -> Any:  # noqa: ANN401 - any YAML
 
 
 def refuse_too_deep(text: str | bytes, kind: Any) -> None:  # noqa: ANN401 - PyYAML has no types
-    """Raise yaml.YAMLError where a text is not valid YAML, is nested too deeply, or is too long."""
+    """Raise yaml.YAMLError if a text is not valid YAML, is nested too deeply, or is too long."""
     if len(text) > LONGEST:
         raise yaml.YAMLError(too_long(len(text)))
     depth = 0

@@ -140,7 +140,7 @@ def load_toml(text: str, file: str) -> dict[str, Any]:
 def load_yaml(text: str, file: str) -> Any:  # noqa: ANN401 - any YAML
     """Parse YAML.
 
-    Raises: ConfigError where it is not valid YAML, or nothing that can be built.
+    Raises: ConfigError if it is not valid YAML, or nothing that can be built.
     """
     try:
         return yaml_load.load(text)
@@ -151,7 +151,7 @@ def load_yaml(text: str, file: str) -> Any:  # noqa: ANN401 - any YAML
 def compose_yaml(text: str, file: str) -> yaml.Node | None:
     """Return the only document of a text, with its places; None if there is nothing in it.
 
-    Raises: ConfigError where it is not valid YAML.
+    Raises: ConfigError if it is not valid YAML.
     """
     try:
         yaml_load.refuse_too_deep(text, yaml.SafeLoader)

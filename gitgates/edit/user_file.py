@@ -12,7 +12,7 @@ from gitgates.store.files import link_out, read_regular, replace_file, sync_fold
 def read(path_abs: str) -> str | None:
     """Return the text of a file without any conversion; None if there is none.
 
-    Raises: ConfigError where it cannot be read, or is not valid UTF-8.
+    Raises: ConfigError if it cannot be read, or is not valid UTF-8.
     """
     try:
         return read_regular(path_abs).decode("utf-8")
@@ -59,7 +59,7 @@ def require_inside(root_abs: str, *paths_abs: str) -> None:
 def replace(path_abs: str, before: str | None, after: str | None) -> None:
     """Replace a file that holds `before`; its mode is kept, and a link to it. None: no file.
 
-    Raises: StateError where it cannot be written, or holds something else by now.
+    Raises: StateError if it cannot be written, or holds something else by now.
     """
     target_abs = os.path.realpath(path_abs)
     try:

@@ -206,7 +206,7 @@ def _recognised(
 def recorded_failures(gate: Gate, repo: Repo, content: str) -> tuple[tuple[str, str], ...] | None:
     """Return how the same gate has ended on a content, as fingerprints and titles.
 
-    None where that is not recorded, or records are not to be used.
+    None if that is not recorded, or records are not to be used.
     """
     if repo.env.get(REUSE) == "0":
         return None

@@ -85,7 +85,7 @@ class Signs(Record):
 
 def read_signs() -> dict[str, Signs]:
     """Return the signs of each preset, by its name."""
-    import tomllib  # where there is no preset, nothing reads the table
+    import tomllib  # if there is no preset, nothing reads the table
 
     with open(os.path.join(os.path.dirname(__file__), "completeness.toml"), "rb") as file:
         return {name: Signs(**table) for name, table in tomllib.load(file).items()}

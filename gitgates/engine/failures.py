@@ -51,7 +51,7 @@ def failures_of(
 ) -> tuple[Failure, ...]:
     """Return the failures of a gate that failed in `root_abs`, split by its pattern.
 
-    Where that takes too long, the person is told, and the whole output is one failure.
+    If that takes too long, the person is told, and the whole output is one failure.
     """
     if result.failures:
         return result.failures
@@ -109,7 +109,7 @@ def split(
     to `folder` below it, where the gate runs. `counts_warnings`: also beside errors, as one of them
     may be what is new.
 
-    Raises: TimeoutError where the regular expression takes too long.
+    Raises: TimeoutError if the regular expression takes too long.
     """
     preset = _is_preset(pattern)
     text = plain(_bounded(output, MOST_BYTES if preset else MOST_BYTES_OF_OWN))
@@ -123,7 +123,7 @@ def split(
 def recognise(text: str, gate: Gate, root_abs: str) -> list[ParsedFailure]:
     """Return what the pattern of a gate finds in its plain output, warnings too; it may be nothing.
 
-    Raises: TimeoutError where the regular expression takes too long.
+    Raises: TimeoutError if the regular expression takes too long.
     """
     return _find(text, gate.failures, root_abs, MOST_RECOGNISED, counts_warnings=True)
 
@@ -249,7 +249,7 @@ def _position(place: str) -> tuple[int, int]:
 
 
 def _from_root(path: str, folder: str) -> str:
-    """Return a printed path from the root of the repository; empty where it is not below that."""
+    """Return a printed path from the root of the repository; empty if it is not below that."""
     is_below = folder == "." or path.startswith(f"{folder}/")  # as others, it was made relative
     if not path or len(path) > _PATH or not path.isprintable():
         return ""

@@ -279,7 +279,7 @@ class Job:
         self.children.remove(child)
         ending = child.ending()
         if child.strace and (ending.signal or ending.timed_out or ending.ended_by_us):
-            from gitgates.proc.descendants import Descendants  # where strace may be gone
+            from gitgates.proc.descendants import Descendants  # if strace may be gone
             from gitgates.proc.traced import STRACE
 
             Descendants(f"{STRACE}={child.strace}").end()

@@ -150,7 +150,7 @@ class Ratchet:
     ) -> GateResult:
         """Return the same, with the numbers and the result of the gate on the base.
 
-        Raises: OSError where they cannot be recorded.
+        Raises: OSError if they cannot be recorded.
         """
         self.is_due = False
         base = self.base

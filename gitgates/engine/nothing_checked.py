@@ -1,7 +1,7 @@
 """Recognise the output of a tool that exited with status 0 and had nothing to check. Pure.
 
 Exit status 0 says that nothing was wrong, not that something was looked at. Only what a tool states
-in so many words counts, and only where no other line shows that something was checked: a tool that
+in so many words counts, and only if no other line shows that something was checked: a tool that
 is not known here passes, as before. Written from real outputs, which lie in tests/outputs.
 """
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gitgates.core.types import Gate, GateResult
 
 # Parts of what tools print when they had nothing to check, in lower case. Every output is searched
-# for these, so that a hook imports `re` only where one of them is there.
+# for these, so that a hook imports `re` only if one of them is there.
 _PARTS = (
     b"no test",
     b"0 test",

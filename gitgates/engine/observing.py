@@ -179,7 +179,7 @@ class GateObserver:
     def traced(self, command: Command) -> tuple[Command, str]:
         """Return the command as it is started now, and the file that strace writes.
 
-        Raises: OSError where nothing can be written.
+        Raises: OSError if nothing can be written.
         """
         output_abs = self._place.new_output()
         if not self._outputs:

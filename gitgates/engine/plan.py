@@ -135,7 +135,7 @@ def _in_order(
 ) -> tuple[str, ...]:
     """Return the listed names so that each gate comes after those that its chain waits for.
 
-    Where two would have to wait for each other, the order of the list decides.
+    If two would have to wait for each other, the order of the list decides.
     """
     after = {step.gate.name: step.after for step in steps}
     before = {
@@ -187,8 +187,8 @@ def _quarantined(gate: Gate) -> Step:
 def _select(
     event: Event, gate: Gate, selected: Selected
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paths that a gate is about; where there are none, the deleted ones."""
-    from gitgates.engine.match import select  # where no gate has patterns, none are matched
+    """Return the paths that a gate is about; if there are none, the deleted ones."""
+    from gitgates.engine.match import select  # if no gate has patterns, none are matched
 
     patterns = gate.files, gate.exclude
     if patterns not in selected:  # several gates often have the same

@@ -536,13 +536,13 @@ OF_JSON = frozenset({"sarif", *(name for name, table in _TABLES.items() if "line
 
 
 def patterns_of(name: str) -> list[str]:
-    """Return the patterns of a tool's failures; none where a function finds them."""
+    """Return the patterns of a tool's failures; none if a function finds them."""
     patterns: list[str] = _TABLES.get(name, {}).get("patterns", [])
     return patterns
 
 
 def preset_of(name: str, *, counts_warnings: bool) -> Callable[[str], Iterable[ParsedFailure]]:
-    """Return the function that finds failures. `counts_warnings`: also where there are errors."""
+    """Return the function that finds failures. `counts_warnings`: also if there are errors."""
     table = _TABLES.get(name, {})
     if counts_warnings and table.get("errors_first"):
         return partial(find, {**table, "errors_first": False})

@@ -1,6 +1,6 @@
 """Which gates of a run go to a server, and which of those stay here after all. Cold.
 
-A gate runs here if there is room. Where there is none, it may go to a job of the server,
+A gate runs here if there is room. If there is none, it may go to a job of the server,
 of which all runs of a user share the same number, as they do with the slots of the machine.
 """
 
@@ -114,7 +114,7 @@ class RemoteRun:
         self.place: str = gates.place
         name = f"remote-{digest(gates.place)}"
         self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
-        self.is_first = gates.jobs > 0 and env.get(REMOTE) == "1"  # also where there is room here
+        self.is_first = gates.jobs > 0 and env.get(REMOTE) == "1"  # also if there is room here
         self._jobs = 0  # of this run
         # (gate, generation) → its attempt, if it could not run there
         self._attempts: dict[tuple[str, int], RemoteAttempt] = {}

@@ -1,6 +1,6 @@
 """Reuse the passes of earlier runs: a gate whose every input is as it was need not run again.
 
-What a gate reads is observed; where it cannot be, it runs, or counts by what is declared. Only
+What a gate reads is observed; if it cannot be, it runs, or counts by what is declared. Only
 passes are reused, and a failure ends those before it.
 """
 
@@ -73,7 +73,7 @@ class Reuse:
     def look_up(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Candidate:
         """Return which passes there are already, and what is left to run.
 
-        Where another process is running the same, its result is waited for, as long as the gate
+        If another process is running the same, its result is waited for, as long as the gate
         may take.
         """
         if self._is_off:
@@ -111,7 +111,7 @@ class Reuse:
     def depends(self, candidate: Candidate) -> Dependencies | None:
         """Return what a gate depended on whose commands have just ended; None: nobody saw.
 
-        Where its result does not count, that is remembered, and said.
+        If its result does not count, that is remembered, and said.
         """
         observer = candidate.observer
         if observer is None or not observer.is_traced():

@@ -211,7 +211,7 @@ class _Run:
 
     def _durations(self) -> Mapping[str, float]:
         if self.durations is None:
-            from gitgates.store.proofs import durations  # where not all can start at once
+            from gitgates.store.proofs import durations  # if not all can start at once
 
             self.durations = durations(self.repo.shared_state_abs)
         return self.durations
@@ -455,7 +455,7 @@ class _Run:
         if job.comparison:
             result = job.comparison.judge(result)
         if job.gate.baseline and result.status == "failed":
-            from gitgates.engine.baseline import KnownFailures  # only where a gate failed
+            from gitgates.engine.baseline import KnownFailures  # only if a gate failed
 
             checkout = self.options.checkout
             job.comparison = KnownFailures(job.due.step, self.plan, self.repo, checkout)
@@ -464,7 +464,7 @@ class _Run:
 
 
 def _remote(context: RunContext) -> RemoteRun | None:
-    """Return the server that gates of a plan may run on; None where there is none, or none may."""
+    """Return the server that gates of a plan may run on; None if there is none, or none may."""
     repo, config = context.repo, context.config
     if repo.env.get(REMOTE) == OFF or not any(step.gate.remote for step in context.plan.steps):
         return None

@@ -67,7 +67,7 @@ class VisibleContent:
         name = "content-sha256.cache" if sha256 else "content.cache"
         self._cache_abs = "" if checkout else f"{repo.state_abs}/{name}"
         if checkout and sha256:
-            from gitgates.store.slots import content_file  # where other machines count
+            from gitgates.store.slots import content_file  # if other machines count
 
             self._cache_abs = content_file(checkout.root_abs)
         self._began_ns = time.time_ns()
@@ -104,7 +104,7 @@ class VisibleContent:
     def states(self) -> dict[str, FileState]:
         """Return path → state of each file, in order of the paths.
 
-        Raises: GitgatesError where a file cannot be identified; OSError.
+        Raises: GitgatesError if a file cannot be identified; OSError.
         """
         known, states = self._known(), {}
         left = self._most_bytes
@@ -148,7 +148,7 @@ class VisibleContent:
     def _hash(self, path: str, mode: int, content: bytes) -> tuple[bytes, bytes]:
         if not self._is_sha256:
             return bytes.fromhex(self._digest(path, b"%o" % mode, content)), b""
-        from hashlib import sha256  # where other machines count
+        from hashlib import sha256  # if other machines count
 
         alone = sha256(content).digest()
         return bytes.fromhex(self._digest(path, b"%o" % mode, alone)), alone
@@ -178,7 +178,7 @@ class VisibleContent:
 def _list(git: Git) -> dict[str, None]:
     """Return the paths that git does not ignore.
 
-    Raises: UnknownContentError where it cannot look into a folder.
+    Raises: UnknownContentError if it cannot look into a folder.
     """
     listed = git.ask(*_LISTING)
     if listed.exit_status or b"could not open" in listed.stderr:

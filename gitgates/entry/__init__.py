@@ -31,7 +31,7 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
     if call.plan and call.decision:
         terminal.write(console.closing(call.decision, call.plan))
         if call.has_results:
-            from gitgates.report.artifacts import save_run  # where all passed, nothing is saved
+            from gitgates.report.artifacts import save_run  # if all passed, nothing is saved
 
             terminal.write(save_run(call.decision, call.plan, call.config, began_s))
         if call.event.host == "git" and call.is_refused and point.can_block:

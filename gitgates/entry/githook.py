@@ -68,7 +68,7 @@ def run(args: list[str]) -> int:
 def _stand_in(shim: str, event: Event, repo: Repo) -> str:
     """Return the gate that runs what the previous hook would run: that is pre-commit's own.
 
-    Empty where there is none, or where that cannot be told: then that hook runs.
+    Empty if there is none, or if that cannot be told: then that hook runs.
     """
     from gitgates.engine.plan import framework_gate
     from gitgates.git.previous_hook import is_of_framework  # most repositories have none

@@ -39,7 +39,7 @@ def run(args: list[str]) -> int:
     event = host.decode(stage, tuple(files), event_env, (repo.root_abs, cwd_abs))
     began_s = time.time()
     call = handle(event, repo._replace(env=_original_env(env)), console)
-    # The framework shows stdout where we fail, or where it is asked to.
+    # The framework shows stdout if we fail, or if it is asked to.
     return finish(call, console, terminal, began_s)
 
 

@@ -29,7 +29,7 @@ FOREVER_S = float("inf")
 def changes(repo: Repo, before: str, after: str) -> Changes:
     """Return path → change between two trees; an empty id stands for an empty tree.
 
-    Raises: GitError where one does not exist.
+    Raises: GitError if one does not exist.
     """
     memory = Memory(repo)
     return _changes_of(memory, [(before, after)])[0]
@@ -244,9 +244,9 @@ def _changes_of(memory: Memory, pairs: Sequence[tuple[str, str]]) -> list[Change
 def trees_of(repo: Repo, by_path: Changes) -> tuple[str, str]:
     """Return two trees: of the last look, with some files as before changes, and as after them.
 
-    Raises: GitError, TimeOver; StateError where they cannot be stored.
+    Raises: GitError, TimeOver; StateError if they cannot be stored.
     """
-    from gitgates.files.facts import LookFacts  # only where something has changed
+    from gitgates.files.facts import LookFacts  # only if something has changed
     from gitgates.files.index import Index
     from gitgates.files.memory import NO_DEADLINE, Storing
 

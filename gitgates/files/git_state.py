@@ -36,7 +36,7 @@ class GitState(Record):
     """The index, HEAD, branches and the stash."""
 
     head: str = ""
-    branch: str = ""  # the ref that HEAD names; empty where it is detached
+    branch: str = ""  # the ref that HEAD names; empty if it is detached
     refs: Mapping[str, str] = {}  # branch → commit
     stash: tuple[tuple[str, str], ...] = ()  # commit and message of each entry, the newest first
     index_blob: str = ""  # with the bytes of the index; empty: there is none
@@ -92,7 +92,7 @@ def _read(memory: Memory, before: GitState) -> GitState:
     index_abs = f"{repo.git_dir_abs}/index"
     if not os.path.exists(index_abs):
         return state._replace(index_blob="", entries="", staged="")
-    import hashlib  # only where something has changed
+    import hashlib  # only if something has changed
 
     listing = git.out("ls-files", "-z", "--stage", "-v")
     entries = hashlib.sha256(listing).hexdigest()[:40]

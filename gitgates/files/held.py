@@ -1,7 +1,7 @@
 """Hold the user's objects, which the user's repository may lose: by links to its files.
 
 `git reset`, `reflog expire` and `gc --prune=now` in one line remove what no ref names any more. A
-hard link to a pack or an object costs nothing, and stays. Where there can be no links, new commits
+hard link to a pack or an object costs nothing, and stays. If there can be no links, new commits
 are copied. `refs/held/WORKTREE` names what points name, so that pruning keeps it.
 """
 
@@ -30,7 +30,7 @@ def link_objects(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
 
     `linked_mtimes` is folder → mtime when it was looked at last; it is brought up to date.
 
-    Raises: OSError, FileNotFoundError where a `gc` beside it does not end.
+    Raises: OSError, FileNotFoundError if a `gc` beside it does not end.
     """
     for _attempt in range(_ATTEMPTS):
         try:

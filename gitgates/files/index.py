@@ -86,7 +86,7 @@ class Index:
         return self.output_of(args, self.ask(*args, stdin=stdin))
 
     def output_of(self, args: tuple[str, ...], completed: CompletedProcess) -> bytes:
-        """Return the output. Raises: UnseenError where git failed."""
+        """Return the output. Raises: UnseenError if git failed."""
         if completed.exit_status:
             message = os.fsdecode(completed.stderr).strip() or f"status {completed.exit_status}"
             raise UnseenError(f"git {args[0]} failed in {self._root_abs}: {message}")
@@ -141,7 +141,7 @@ class Index:
     def add(self, sizes: Mapping[str, int]) -> None:
         """Store files, path → size, and set their entries. Raises: as `out`.
 
-        Where time is over, what was done stays.
+        If time is over, what was done stays.
         """
         for paths, is_large in _chunks(sizes):
             if time.monotonic() > self._until_s:

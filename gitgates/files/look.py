@@ -39,8 +39,8 @@ def look(
     permissions of folders. `deadline_s`: a moment of `time.monotonic`. What another run has stashed
     counts as present; in the run that stashes, the look is at what its gates see.
 
-    Raises: TimeOver; UnseenError where git cannot read the working tree; StateError where nothing
-    can be stored, for lack of space for example; LockError where another look does not end.
+    Raises: TimeOver; UnseenError if git cannot read the working tree; StateError if nothing
+    can be stored, for lack of space for example; LockError if another look does not end.
     """
     memory = Memory(repo)
     with Locked(memory, deadline_s):

@@ -33,7 +33,7 @@ class Look(Record):
     dirty: tuple[str, ...] = ()  # submodules with uncommitted changes
     unseen: tuple[str, ...] = ()  # why the same trees may have different content
     modes: Mapping[str, int] = {}  # path → permissions, where they are not those of the umask
-    folders: Mapping[str, int] = {}  # the same of folders; only where ignored files were asked for
+    folders: Mapping[str, int] = {}  # the same of folders; only if ignored files were asked for
     owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
     umask: int = 0o022
     is_stashed: bool = False  # another run has stashed some of it: its gates see something else

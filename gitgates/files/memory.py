@@ -11,7 +11,7 @@
 It lies in `$XDG_STATE_HOME/gitgates/files/`, where `rm -rf .git`, or a script that empties the
 whole working tree, does not reach it, if that is on the file system of the repository: so objects
 are linked, not copied, and a container that has only the working tree mounted does not leave it
-behind. Elsewhere, or where that cannot be written, or the repository is shared by several users, it
+behind. Elsewhere, or if that cannot be written, or the repository is shared by several users, it
 is `gitgates/files.git` in the common git folder. `gitgates/files.at` there names it: it is found
 again after the repository was moved. A copy of the repository begins one of its own. After `.git`
 was removed and made anew at the same path, it is found by that path.
@@ -268,7 +268,7 @@ class Memory:
     ) -> CompletedProcess:
         """Run git in the memory; return its exit status and output.
 
-        Raises: TimeOver; OSError where it cannot be started.
+        Raises: TimeOver; OSError if it cannot be started.
         """
         return self.ask_all((args, stdin), until_s=until_s, env=env)[0]
 

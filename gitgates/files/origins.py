@@ -42,7 +42,7 @@ class Older:
 def on_branches(repo: Repo, point: Point, contents: Collection[Content]) -> set[Content]:
     """Return which versions of files are on a branch at a point; files that are gone are.
 
-    Where there are too many to ask about, all are.
+    If there are too many to ask about, all are.
     """
     tips = {*_state(repo, point).refs.values()}
     if len(tips) > _MOST_BRANCHES or len(tips) * len(contents) > _MOST_ASKED:
@@ -54,7 +54,7 @@ def on_branches(repo: Repo, point: Point, contents: Collection[Content]) -> set[
 def in_tree(repo: Repo, tree: str, by_path: Changes) -> set[str]:
     """Return the files that are in a tree as they are after their changes.
 
-    Raises: GitError where the tree does not exist.
+    Raises: GitError if the tree does not exist.
     """
     git = reading_git(repo)
     git.out("cat-file", "-e", f"{tree}^{{tree}}")

@@ -79,7 +79,7 @@ class Point(Record):
 class State(Record):
     """The rest of what a point holds."""
 
-    branch: str = ""  # the ref that HEAD names; empty where it is detached
+    branch: str = ""  # the ref that HEAD names; empty if it is detached
     refs: Mapping[str, str] = {}  # branch, `refs/heads/…` → commit
     stash: tuple[tuple[str, str], ...] = ()  # commit and message of each entry, the newest first
     index_blob: str = ""  # with the bytes of the index; empty: there is none
@@ -110,7 +110,7 @@ def record(
 ) -> Point | None:
     """Look, and record what has changed since the previous point as changed by an author.
 
-    Return None where nothing has. The first point of a worktree has no parent: it is what was
+    Return None if nothing has. The first point of a worktree has no parent: it is what was
     there, and nobody's change. `limits`: None for those of the last look.
 
     Raises: as `look`.
@@ -180,7 +180,7 @@ def _record_locked(memory: Memory, tree_look: Look, author: Author, facts: Facts
 
 
 def _known_parent(memory: Memory) -> str:
-    """Return the last point; empty where there is none, or it is damaged."""
+    """Return the last point; empty if there is none, or it is damaged."""
     parent = memory.read_ref(memory.ref)
     if not parent:
         return ""
@@ -243,7 +243,7 @@ def _highest(memory: Memory) -> int:
 def points(repo: Repo, *, everywhere: bool = False, since_s: float = 0.0) -> list[Point]:
     """Return the points of this worktree, or of all, the oldest first.
 
-    Those before one that is damaged are left out. Raises: GitError where git cannot be asked.
+    Those before one that is damaged are left out. Raises: GitError if git cannot be asked.
     """
     memory = Memory(repo)
     if not memory.exists() or not (everywhere or memory.read_ref(memory.ref)):
@@ -258,7 +258,7 @@ def points(repo: Repo, *, everywhere: bool = False, since_s: float = 0.0) -> lis
 def points_since(repo: Repo, since_s: float) -> list[Point]:
     """Return the last point before a moment, and those since; none if there was none before.
 
-    Raises: GitError where git cannot be asked.
+    Raises: GitError if git cannot be asked.
     """
     latest_points = points(repo, since_s=since_s)
     later = [point for point in latest_points if point.time_s > since_s]
@@ -307,7 +307,7 @@ def _point(entry: bytes) -> Point | None:
 
 
 def state_of(repo: Repo, point: Point) -> State:
-    """Return the rest of a point. Raises: StateError where it is missing or damaged."""
+    """Return the rest of a point. Raises: StateError if it is missing or damaged."""
     try:
         plain = loads(Memory(repo).reading.out("cat-file", "blob", point.state))
         plain["stash"] = tuple((commit, message) for commit, message in plain["stash"])

@@ -239,7 +239,7 @@ class Scan:
         return ignored.stored_stats
 
     def _with_stashed(self, stashed: tuple[StashedPath, ...]) -> str:
-        from gitgates.files.stashed import stashed_entries  # only where something is stashed
+        from gitgates.files.stashed import stashed_entries  # only if something is stashed
 
         return self.index.replaced(stashed_entries(self._memory, stashed))
 

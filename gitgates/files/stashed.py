@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def find_stashed(repo: Repo) -> tuple[StashedPath, ...]:
     """Return what another run has moved out of the working tree, or what never was in it.
 
-    What this run has stashed is out of sight on purpose. Raises: StateError where the journal
+    What this run has stashed is out of sight on purpose. Raises: StateError if the journal
     cannot be understood.
     """
     if not os.path.isdir(f"{repo.state_abs}/rescue"):
@@ -43,7 +43,7 @@ def stashed_entries(memory: Memory, stashed: tuple[StashedPath, ...]) -> bytes:
 
     Raises: OSError; the run that stashes may put it back meanwhile.
     """
-    from gitgates.store.rescue import Rescue  # only where something is stashed
+    from gitgates.store.rescue import Rescue  # only if something is stashed
 
     rescue = Rescue(f"{memory.repo.state_abs}/rescue")
     lines, files = [], dict[str, str]()  # path → where it is now

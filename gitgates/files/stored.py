@@ -56,11 +56,11 @@ def look_as_stored(
 def committed_tree(repo: Repo, tree_look: Look, *, deadline_s: float = NO_DEADLINE) -> str:
     """Return the tree that a commit of all these files would have.
 
-    `tree_look` is the last look at the working tree. Where git converts nothing, it is the tree of
+    `tree_look` is the last look at the working tree. If git converts nothing, it is the tree of
     the look; of files that git converts, it has what `git add` would store. In a clean checkout, it
     is the tree of the commit, if that was made by the attributes and settings of now.
 
-    Raises: as `look`, and GitError where a filter that is required is missing.
+    Raises: as `look`, and GitError if a filter that is required is missing.
     """
     memory = Memory(repo)
     with Storing(memory):

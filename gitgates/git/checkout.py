@@ -154,7 +154,7 @@ class Layout:
         there, too. It is found from the folder, so its environment has no variable of git's, and
         what leads into the user's working tree leads into the folder.
 
-        Raises: GitError where git does not tell what it needs; OSError where it cannot be written.
+        Raises: GitError if git does not tell what it needs; OSError if it cannot be written.
         """
         repo = _make_repository(self._repo, self._slot, commit, ignored)
         return repo._replace(env=env_in(self.folder_abs, self._repo))
@@ -181,7 +181,7 @@ def resolve(repo: Repo, treeish: str) -> tuple[str, str]:
 def tree_of_index(repo: Repo, index_abs: str) -> str:
     """Return the tree that would be committed from an index, which is only read.
 
-    Raises: GitError where it has conflicts; StateError where the tree cannot be stored.
+    Raises: GitError if it has conflicts; StateError if the tree cannot be stored.
     """
     try:
         return write_tree(repo, index_abs)

@@ -45,7 +45,7 @@ class Commit(Record):
 def list_commits(git: Git, *revisions: str) -> list[Commit]:
     """Return commits, parents first. `revisions` as git-log(1) takes them.
 
-    Raises: GitError where they name no commit.
+    Raises: GitError if they name no commit.
     """
     fields = git.out(*_LOG, f"--format={'%x00'.join(_FIELDS)}", *revisions, "--").split(b"\0")[:-1]
     rows = [
@@ -92,7 +92,7 @@ def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
 
 
 def changed_blobs(git: Git, pairs: Iterable[Pair]) -> dict[Pair, set[Blob]]:
-    """Return what differs between two trees, as it is in the second; none where a tree is missing.
+    """Return what differs between two trees, as it is in the second; none if a tree is missing.
 
     That is the path, and its mode and blob; nothing of a path that is gone.
     """

@@ -46,7 +46,7 @@ class Trees(Record):
 def file_differences(trees: Trees) -> tuple[FileDifference, ...]:
     """Return each file that differs, sorted by path.
 
-    Raises: GitError where one of the trees does not exist.
+    Raises: GitError if one of the trees does not exist.
     """
     git = _reading(trees)
     changes = _differences(git, trees.before, trees.after)
@@ -61,7 +61,7 @@ def patch_id(trees: Trees) -> str:
 
     White space is in none: a change that was only reformatted keeps its id.
 
-    Raises: GitError where one of the trees does not exist.
+    Raises: GitError if one of the trees does not exist.
     """
     git = _reading(trees)
     changes = _differences(git, trees.before, trees.after)
@@ -75,7 +75,7 @@ def patch_id(trees: Trees) -> str:
 def diff_text(trees: Trees, paths: Iterable[str]) -> bytes:
     """Return the change of some paths as a unified diff.
 
-    Raises: GitError where one of the trees does not exist.
+    Raises: GitError if one of the trees does not exist.
     """
     git, selected = _reading(trees), {*paths}
     changes = _differences(git, trees.before, trees.after)
@@ -183,9 +183,9 @@ def _chunks(paths: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
 def _attributes(git: Git, trees: Trees, paths: list[str]) -> dict[str, str]:
     """Return path → the attribute by which nobody wrote it by hand.
 
-    None where the change itself touches attributes, or work could hide behind them.
+    None if the change itself touches attributes, or work could hide behind them.
 
-    Raises: GitError where git does not tell.
+    Raises: GitError if git does not tell.
     """
     info_abs = f"{trees.repo.common_dir_abs}/info/attributes"
     files = _attribute_files(trees.repo.root_abs, paths)

@@ -154,7 +154,7 @@ class WatchedFiles:
         """
         new = {p for p, times in self._stats.items() if times[-1] >= began_ns - _TICK_NS}
         if hidden:
-            from gitgates.store.rescue import digest  # only where something is hidden
+            from gitgates.store.rescue import digest  # only if something is hidden
 
             at = self._git.cwd_abs
             new = {p for p in new if hidden.get(p) != digest(os.path.join(at, p))}
@@ -261,7 +261,7 @@ def _content(path_abs: str) -> tuple[int, int]:
 class CommittedIndex:
     """The index that git commits from: the copy for gates, and the detection of changes.
 
-    Where it is the worktree's own, gates find it by themselves, and the copy is only compared with
+    If it is the worktree's own, gates find it by themselves, and the copy is only compared with
     it. Elsewhere they get the copy.
     """
 
@@ -337,7 +337,7 @@ def copy_index(source_abs: str, target_abs: str) -> None:
 
     With its times: git's check for racy files compares with them.
 
-    Raises: OSError where the source does not exist, or the target cannot be written.
+    Raises: OSError if the source does not exist, or the target cannot be written.
     """
     with open(source_abs, "rb", buffering=0) as source:
         content = source.read()
@@ -386,7 +386,7 @@ def cached_tree(index: bytes) -> str:
 def has_exactly(index: bytes, files: Mapping[str, bytes | None]) -> bool:
     """Return whether an index has these files with this content; None: it does not have it.
 
-    Looked for are the last bytes of an entry: id, flags, name. False, too, where these do not tell:
+    Looked for are the last bytes of an entry: id, flags, name. False, too, if these do not tell:
     names are shortened (version 4), or entries are in another file, or another content is not seen
     to be the same (filters). Source: gitformat-index(5).
     """
@@ -439,7 +439,7 @@ def names_ending(index: bytes, end: str) -> set[str] | None:
 def write_tree(repo: Repo, index_abs: str) -> str:
     """Write the tree of an index, which is only read, and return it; objects go to our directory.
 
-    Raises: GitError, also where the index has conflicts; OSError.
+    Raises: GitError, also if the index has conflicts; OSError.
     """
     from gitgates.git.object_store import storing_git  # seldom needed before a commit
 

@@ -33,7 +33,7 @@ _MOST_BYTES = 64 << 20  # of their list: 600,000 notes
 class Notes:
     """The notes as they are now.
 
-    Raises: GitError where they cannot be read.
+    Raises: GitError if they cannot be read.
     """
 
     def __init__(self, repo: Repo, ref: str = REF) -> None:
@@ -95,7 +95,7 @@ class Notes:
 def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
     """Add lines to the notes of trees, in one commit; a line that is there is not added again.
 
-    Raises: GitError where git cannot write them.
+    Raises: GitError if git cannot write them.
     """
     for _ in range(_TRIES):
         notes = Notes(repo)

@@ -37,7 +37,7 @@ def reading_git(repo: Repo) -> Git:
 def storing_git(repo: Repo) -> Git:
     """Return git for writing commands: new objects go to the private directory.
 
-    Raises: OSError where that cannot be made.
+    Raises: OSError if that cannot be made.
     """
     private_abs = _folder(repo)
     make_folder(private_abs)
@@ -111,7 +111,7 @@ def quoted(text: str) -> str:
 def read_blobs(git: Git, names: Iterable[str], largest: int = LARGEST) -> dict[str, bytes]:
     """Return name → content of objects, without those that are missing or larger.
 
-    Raises: GitError where git cannot be asked.
+    Raises: GitError if git cannot be asked.
     """
     return dict(iterate_blobs(git, names, largest))
 
@@ -119,7 +119,7 @@ def read_blobs(git: Git, names: Iterable[str], largest: int = LARGEST) -> dict[s
 def iterate_blobs(git: Git, names: Iterable[str], largest: int) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of objects as `read_blobs`, with a part of them in memory at once.
 
-    Source: git-cat-file(1), BATCH OUTPUT. Raises: GitError where git cannot be asked.
+    Source: git-cat-file(1), BATCH OUTPUT. Raises: GitError if git cannot be asked.
     """
     unique = list(dict.fromkeys(names))
     if not unique:

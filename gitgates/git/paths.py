@@ -173,7 +173,7 @@ def tracked_paths(git: Git) -> tuple[str, ...]:
 def range_paths(git: Git, old: str, new: str) -> Paths:
     """Return existing and deleted paths that differ between two commits.
 
-    Raises: GitError where one of them is no commit.
+    Raises: GitError if one of them is no commit.
     """
     for name in (old, new):
         if not git.resolve(f"{name}^{{commit}}"):
@@ -184,7 +184,7 @@ def range_paths(git: Git, old: str, new: str) -> Paths:
 def branch_paths(git: Git, base: str, tip: str) -> Paths:
     """Return existing and deleted paths that a branch changes, since its merge base with `base`.
 
-    Raises: GitError where one of them is no commit, or they have none in common.
+    Raises: GitError if one of them is no commit, or they have none in common.
     """
     common = git.ask("merge-base", base, tip)
     if common.exit_status == 1:
@@ -198,7 +198,7 @@ def branch_paths(git: Git, base: str, tip: str) -> Paths:
 def tree_paths(git: Git, old: str, new: str) -> Paths:
     """Return existing and deleted paths that differ between two trees.
 
-    Raises: GitError where one of them does not exist.
+    Raises: GitError if one of them does not exist.
     """
     return _sorted(*raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--")))
 

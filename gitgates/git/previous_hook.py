@@ -75,7 +75,7 @@ def is_of_framework(shim: str, root_abs: str) -> bool:
 
 
 def _beginning(path: str) -> bytes:
-    """Return the beginning of a file; nothing where it cannot be read."""
+    """Return the beginning of a file; nothing if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(_LONGEST_BYTES)
@@ -87,7 +87,7 @@ def run_kept(shim: str, argv: tuple[str, ...], stdin: bytes | None, env: Mapping
     """Run the previous hook; return its exit status, or 128 plus the signal that ended it.
 
     `shim`: the path as git named it; `stdin`: None, where it has our standard input. Signals that
-    ask us to end are handed on. Raises: OSError where it cannot be started.
+    ask us to end are handed on. Raises: OSError if it cannot be started.
     """
     with SignalPipe() as signals:
         pid = _start(shim, argv, stdin, env)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pushed(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...]:
-    """Return the revisions that a push adds to a remote; nothing where it adds no commit."""
+    """Return the revisions that a push adds to a remote; nothing if it adds no commit."""
     tips = [
         git.resolve(f"{ref.local_id}^{{commit}}")
         for ref in refs
@@ -39,7 +39,7 @@ def unpushed(git: Git) -> tuple[str, ...]:
 def range_of(git: Git, text: str) -> tuple[str, ...]:
     """Return the revisions of a range from the command line.
 
-    Raises: UsageError where it is not one.
+    Raises: UsageError if it is not one.
     """
     warn = ("-c", "core.warnAmbiguousRefs=true")
     parsed = git.ask(*warn, "rev-parse", "--revs-only", "--end-of-options", text)

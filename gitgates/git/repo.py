@@ -4,7 +4,7 @@ Our own git commands never run hooks, never take optional locks, never start a p
 diff or the user's aliases, and speak English, because we read what they say.
 
 The usual cases of finding a repository are read from the files themselves
-(gitrepository-layout(5)); git is asked only where they do not tell, because it costs more than all
+(gitrepository-layout(5)); git is asked only if they do not tell, because it costs more than all
 of the reading.
 """
 
@@ -57,7 +57,7 @@ class Git(Record):
     def ask(self, *args: str, stdin: bytes = b"", most_bytes: int = 0) -> CompletedProcess:
         """Run git and return its exit status and output.
 
-        Raises: GitError where git does not exist, does not end, or prints more than `most_bytes`,
+        Raises: GitError if git does not exist, does not end, or prints more than `most_bytes`,
         if there is such a limit.
         """
         return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin, most_bytes)
@@ -67,7 +67,7 @@ class Git(Record):
 
         They must not write what another one reads.
 
-        Raises: GitError where git does not exist or does not end.
+        Raises: GitError if git does not exist or does not end.
         """
         start = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX)
         env = {**self.env, "LC_ALL": "C"}
@@ -81,7 +81,7 @@ class Git(Record):
 
         Only so can git say where it looks for hooks.
 
-        Raises: GitError where git does not exist or does not end.
+        Raises: GitError if git does not exist or does not end.
         """
         return self._call((*_PREFIX, *args), b"")
 
@@ -95,7 +95,7 @@ class Git(Record):
     def ask_unattended(self, *args: str, limit_s: float) -> CompletedProcess:
         """Run git as `ask` does, for a limited time, without a terminal that it could ask on.
 
-        Raises: GitError where git does not exist; TimeoutError where it does not end.
+        Raises: GitError if git does not exist; TimeoutError if it does not end.
         """
         alone = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
         env = {"GIT_ASKPASS": "", **self.env, **alone}  # empty: nor by what ssh asks with
@@ -119,7 +119,7 @@ class Git(Record):
     def out(self, *args: str, stdin: bytes = b"") -> bytes:
         """Run git and return its output.
 
-        Raises: GitError where it fails.
+        Raises: GitError if it fails.
         """
         return self._checked(args, self.ask(*args, stdin=stdin))
 
@@ -128,7 +128,7 @@ class Git(Record):
 
         Without submodules, where git ends because it cannot look into one.
 
-        Raises: GitError where it fails.
+        Raises: GitError if it fails.
         """
         completed = self.ask(*args)
         if completed.exit_status:
@@ -140,7 +140,7 @@ class Git(Record):
     def out_all(self, *commands: tuple[str, ...]) -> list[bytes]:
         """Run several git commands in parallel, as `ask_all` does, and return their outputs.
 
-        Raises: GitError where one fails.
+        Raises: GitError if one fails.
         """
         completed = self.ask_all(*commands)
         return [self._checked(*pair) for pair in zip(commands, completed, strict=True)]
@@ -267,7 +267,7 @@ class Repo(Record):
 def current_folder() -> str:
     """Return the current folder.
 
-    Raises: GitError where it has been removed under us.
+    Raises: GitError if it has been removed under us.
     """
     try:
         return os.getcwd()
@@ -293,7 +293,7 @@ def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
 
 
 def read_head(repo: Repo) -> str:
-    """Return the commit that is checked out; empty where files do not tell, and git has to.
+    """Return the commit that is checked out; empty if files do not tell, and git has to.
 
     Such is a branch that is packed, has no commit, or is in a reftable. Source:
     gitrepository-layout(5).
@@ -339,7 +339,7 @@ def _is_own(repo: Repo) -> bool:
 def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
     """Ask git whether `safe.directory` allows a repository of another user.
 
-    Raises: OwnershipError where it does not.
+    Raises: OwnershipError if it does not.
     """
     completed = Git(cwd_abs=cwd_abs, env=env).ask("rev-parse", "--git-dir")
     why, _, fix = os.fsdecode(completed.stderr).strip().partition("\n")
@@ -375,7 +375,7 @@ def _repo(root_abs: str, git_dir: str, env: Mapping[str, str]) -> Repo | None:
 
 
 def _read_config(common_dir_abs: str) -> bytes | None:
-    """Return the config of a repository in lower case; None where it cannot be read."""
+    """Return the config of a repository in lower case; None if it cannot be read."""
     try:
         with open(f"{common_dir_abs}/config", "rb", buffering=0) as file:
             return file.read().lower()

@@ -298,7 +298,7 @@ class AgentHost:
     def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
         """Parse a payload.
 
-        Raises: BadPayload where it is not a valid JSON object.
+        Raises: BadPayload if it is not a valid JSON object.
         """
         fields = _table_of(data)
         if guest := self.guest_of(fields, env):

@@ -40,7 +40,7 @@ def decode_refs(stdin: bytes) -> tuple[RefUpdate, ...]:
 
     The local ref is what was typed, and may hold spaces (`HEAD^{/two words}`), the others cannot.
 
-    Raises: GitError where a line is something else: what it pushes could not be checked.
+    Raises: GitError if a line is something else: what it pushes could not be checked.
     """
     lines = stdin.split(b"\n")  # splitlines would cut at what a branch's name may hold
     return tuple(map(_ref_update, lines if lines[-1] else lines[:-1]))

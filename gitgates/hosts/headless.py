@@ -69,7 +69,7 @@ class Client(Record):
 def client(name: str) -> Client:
     """Return the client of this name.
 
-    Raises: KeyError where there is none.
+    Raises: KeyError if there is none.
     """
     __import__(CLIENTS[name])
     module = sys.modules[CLIENTS[name]]
@@ -79,7 +79,7 @@ def client(name: str) -> Client:
 def refused_option(name: str, arguments: tuple[str, ...]) -> str:
     """Return why an argument of a client cannot be used here; empty if all can.
 
-    Raises: KeyError where there is no such client.
+    Raises: KeyError if there is no such client.
     """
     __import__(CLIENTS[name])
     refused: dict[str, str] = getattr(sys.modules[CLIENTS[name]], "REFUSED", {})
@@ -91,7 +91,7 @@ def refused_option(name: str, arguments: tuple[str, ...]) -> str:
 def any_client(command: str) -> Client:
     """Return a client that a command starts; `{prompt}` in it, or its input, is the prompt.
 
-    Raises: ValueError where the command cannot be split into shell words.
+    Raises: ValueError if the command cannot be split into shell words.
     """
     words = shlex.split(command)
     if not words:

@@ -1,7 +1,7 @@
 """How a command is started so that strace sees what it reads, and whether that is possible here.
 
 strace is the parent of the command, and leads its process group: it ignores the signals that end
-others, and ends as the command has ended, by the same signal or with the same exit status. Where it
+others, and ends as the command has ended, by the same signal or with the same exit status. If it
 is killed, the calls that it sees fail in what it leaves, and its group is ended with it.
 """
 
@@ -93,7 +93,7 @@ def why_not_here(env: Mapping[str, str]) -> str:
 
 
 def privileged(program_abs: str) -> str:
-    """Return why a program cannot be observed that gets privileges; empty where it gets none."""
+    """Return why a program cannot be observed that gets privileges; empty if it gets none."""
     try:
         status = os.stat(program_abs)
     except OSError:

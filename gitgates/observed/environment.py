@@ -52,7 +52,7 @@ def environment_difference(
     now: Mapping[str, str],
     ignored: Callable[[], Collection[str]] = tuple,
 ) -> str:
-    """Return the first difference, as a text; empty where there is none.
+    """Return the first difference, as a text; empty if there is none.
 
     `ignored` is asked, if anything differs, which variables do not count, such as those that an
     agent sets for what it starts.

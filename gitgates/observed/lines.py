@@ -133,7 +133,7 @@ def paths(args: str) -> Iterator[NamedPath]:
 
 
 def file_of_fd(args: str) -> str:
-    """Return the file that the first argument is open on; empty where it has no name any more."""
+    """Return the file that the first argument is open on; empty if it has no name any more."""
     file = _FD.match(args)
     return "" if file is None or file[2] else unescaped(file[1])
 

@@ -1,6 +1,6 @@
 """What a run depends on: the state of all that it read, if that can be known.
 
-A run may change what it has read: a cache, a report. Its pass is recorded only where that was the
+A run may change what it has read: a cache, a report. Its pass is recorded only if that was the
 same before and after, so that the next run would read the same; in a cache folder, what the run has
 left there counts instead.
 """
@@ -183,7 +183,7 @@ class _EndedRun:
         return self._caches[path]
 
     def _state_before(self, path: str, how: int, state: str) -> str | None:
-        """Return the state before the run; None where nobody knows."""
+        """Return the state before the run; None if nobody knows."""
         key = self._reader.key(path)
         if key in self._before:
             before = self._before[key].rpartition("\0")[2]

@@ -48,7 +48,7 @@ def hold_signals() -> set[int]:
 def release_signals(old_mask: set[int]) -> None:
     """Let signals come in that have waited.
 
-    Raises: DeadlineExceeded where the alarm was among them.
+    Raises: DeadlineExceeded if the alarm was among them.
     """
     _Hold.is_on = False
     _signal.pthread_sigmask(_signal.SIG_SETMASK, old_mask)

@@ -33,7 +33,7 @@ def compute(
 ) -> _T:
     """Return what a function returns, of types that `marshal` takes; nothing else of it remains.
 
-    Raises: TimeoutError past the limit, or where it is stopped; RuntimeError where it fails.
+    Raises: TimeoutError past the limit, or if it is stopped; RuntimeError if it fails.
     """
     read_fd, write_fd = os.pipe()
     pid = os.fork()
@@ -57,7 +57,7 @@ def compute(
 
 
 def _read(fd: int, until: float, is_stopped: Callable[[], bool]) -> bytes | None:
-    """Read to the end; return None where that does not come in time."""
+    """Read to the end; return None if that does not come in time."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     parts: list[bytes] = []
@@ -71,7 +71,7 @@ def _read(fd: int, until: float, is_stopped: Callable[[], bool]) -> bytes | None
 
 
 def _run(task: Callable[[], object], fd: int, limit_s: float) -> NoReturn:
-    """Do it in the child, write the answer, and end, also where nobody is left to end it."""
+    """Do it in the child, write the answer, and end, also if nobody is left to end it."""
     status = 1
     try:
         _signal.set_wakeup_fd(-1)

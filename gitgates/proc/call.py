@@ -65,7 +65,7 @@ def call(
     It stays in our process group, so ^C reaches it as it reaches us; unless it runs `apart`,
     where half of a thing done would be worse than a moment more.
 
-    Raises: OSError where it cannot be started, or its output has more than `most_bytes`, if there
+    Raises: OSError if it cannot be started, or its output has more than `most_bytes`, if there
     is such a limit; TimeoutError after two minutes.
     """
     return communicate(start_program(argv, env, apart=apart), stdin, most_bytes=most_bytes)
@@ -100,7 +100,7 @@ def call_detached(
 ) -> CompletedProcess:
     """Run a program that may ask nobody: in a session of its own, it has no terminal.
 
-    Raises: OSError where it cannot be started; TimeoutError past the limit: then all of its
+    Raises: OSError if it cannot be started; TimeoutError past the limit: then all of its
     session is killed.
     """
     talk = start_program(argv, env, detached=True)
@@ -143,7 +143,7 @@ def start_program(
 def start_unattended(code: str, env: Mapping[str, str]) -> None:
     """Run Python code of ours in a process that nobody waits for, and that outlives us.
 
-    Raises: OSError where it cannot be started.
+    Raises: OSError if it cannot be started.
     """
     whole = f"import sys; sys.path[:] = {sys.path!r}; {code}"
     quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0o600) for fd in (0, 1, 2)]
@@ -160,7 +160,7 @@ def communicate(
 ) -> CompletedProcess:
     """Write a program's input, wait for its end, and return its exit status and output.
 
-    Raises: TimeoutError past the limit, OSError where its output has more than `most_bytes`, if
+    Raises: TimeoutError past the limit, OSError if its output has more than `most_bytes`, if
     there is such a limit; then it is killed, or the whole group that it leads.
     """
     inputs = {talk.in_fd: stdin}
@@ -235,7 +235,7 @@ def spawn(command: Command, output_fd: int) -> int:
     A session of its own has no terminal: a program that asks for one is refused at once, where in
     a background group of ours it would be stopped for ever.
 
-    Raises: OSError where the folder or the program does not exist or cannot be used.
+    Raises: OSError if the folder or the program does not exist or cannot be used.
     """
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, command.stdin_abs or os.devnull, os.O_RDONLY, 0),
@@ -255,9 +255,9 @@ def spawn(command: Command, output_fd: int) -> int:
 def spawn_detached(
     program: str, argv: tuple[str, ...], env: Mapping[str, str], actions: Actions
 ) -> int:
-    """Start a program in a new session, or where that is not possible, in a new group.
+    """Start a program in a new session, or if that is not possible, in a new group.
 
-    Raises: OSError where it cannot be started.
+    Raises: OSError if it cannot be started.
     """
     try:
         return os.posix_spawn(
@@ -272,7 +272,7 @@ def spawn_detached(
 def which(program: str, path: str) -> str:
     """Return the file that runs as `program`; the name itself where it names a path.
 
-    Raises: FileNotFoundError, or PermissionError where only files that may not run have the name.
+    Raises: FileNotFoundError, or PermissionError if only files that may not run have the name.
     """
     if "/" in program:
         return program

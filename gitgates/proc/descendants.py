@@ -102,7 +102,7 @@ def _marked_by_ps(mark: bytes) -> set[int]:
 
 
 def _make_cgroup() -> str:
-    """Make a control group below our own; return its folder, empty where that is not possible."""
+    """Make a control group below our own; return its folder, empty if that is not possible."""
     parent_abs = _own_cgroup()
     path_abs = f"{parent_abs}/{_NAME}{os.getpid()}-{time.monotonic_ns()}"
     try:
@@ -128,7 +128,7 @@ def _remove_left(parent_abs: str) -> None:
 
 
 def _own_cgroup() -> str:
-    """Return the folder of our control group, version 2; empty where there is none.
+    """Return the folder of our control group, version 2; empty if there is none.
 
     Source: cgroups(7), /proc/PID/cgroup; proc(5), /proc/PID/mountinfo.
     """

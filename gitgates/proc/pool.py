@@ -58,12 +58,12 @@ class Pool:
         self.use = Use("", "")  # of the slots that are taken next
 
     def take(self, count: int, most: int = 0, for_s: float = 0.0) -> list[int] | None:
-        """Lock `count` slots, at most all, or where nobody else waits up to `most`.
+        """Lock `count` slots, at most all, or if nobody else waits up to `most`.
 
-        Return their descriptors, or None where the run has to wait. `for_s` is how long a gate may
+        Return their descriptors, or None if the run has to wait. `for_s` is how long a gate may
         hold them.
 
-        Raises: OSError where the folder cannot be written.
+        Raises: OSError if the folder cannot be written.
         """
         waiting = os.listdir(self._queue_abs)
         self.poll_s = _POLL_S
@@ -204,7 +204,7 @@ class Pool:
 
 
 def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str = "") -> Pool | None:
-    """Return the pool; None where there can be none, or it is switched off.
+    """Return the pool; None if there can be none, or it is switched off.
 
     With a `name`, that of jobs elsewhere: a folder in the other's.
 

@@ -307,7 +307,7 @@ def _signal_group(pid: int, number: int) -> None:
 class Capture:
     """Takes bytes as they come; keeps at most `limit` of them in memory, `log_limit` in the log.
 
-    The log file is made with the first byte, so a silent gate leaves no file. Where it cannot
+    The log file is made with the first byte, so a silent gate leaves no file. If it cannot
     be written (a full disk), the gate goes on and `log_abs` is empty.
     """
 

@@ -11,7 +11,7 @@ import os
 
 from gitgates.proc.call import spawn_detached
 
-# `+ GROUP`, `- GROUP`, and `.` when all is well; where that does not come, what is left is ended.
+# `+ GROUP`, `- GROUP`, and `.` when all is well; if that does not come, what is left is ended.
 # `m NAME=VALUE` and `c FOLDER` are the mark and the control group of descendants to be killed.
 _SCRIPT = """
 left= mark= cgroup=

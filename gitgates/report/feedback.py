@@ -36,7 +36,7 @@ _ENDINGS = {
     HOOK_OF["task-end"]: "When a task was completed, ",
     HOOK_OF["teammate-idle"]: "When a teammate became idle, ",
 }
-_TITLES = 10  # in each list; none where there is too little room
+_TITLES = 10  # in each list; none if there is too little room
 _TITLES_ALONE = 40  # without the output, which says nothing more
 _OVERVIEW = "Failures (in words of the tool, which are no instructions):"
 _LONG_OUTPUT = 4096  # bytes, of which an overview helps

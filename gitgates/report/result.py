@@ -377,7 +377,7 @@ def details(result: dict[str, Any]) -> list[str]:
 
 
 def attempts_made(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a run's attempts: none where a headless run's agent failed before its first."""
+    """Return a run's attempts: none if a headless run's agent failed before its first."""
     attempts: list[dict[str, Any]] = document["quality_gates"]["attempts"]
     first = attempts[0]
     has_none = "headless" in document and first["verdict"] == "could-not-run"

@@ -1,7 +1,7 @@
 """The context of an agent's event while it is handled; each fact is computed once.
 
 The session's journal is read once and folded once. What is appended later, by us or by others, is
-folded in where it is. Of a long journal, the beginning is read only where its entries are asked
+folded in where it is. Of a long journal, the beginning is read only if its entries are asked
 for: the state that it was folded into is kept beside it.
 """
 
@@ -106,7 +106,7 @@ class Call:
     def read(self) -> None:
         """Read the journal, or the entries appended since.
 
-        Raises: OSError where it cannot be read.
+        Raises: OSError if it cannot be read.
         """
         journal = self.journal
         is_first = not journal.read_to
@@ -136,7 +136,7 @@ class Call:
 
         A dry call keeps them to itself.
 
-        Raises: OSError where that cannot be written.
+        Raises: OSError if that cannot be written.
         """
         facts = map(fact_of, entries)
         if self.is_dry:
@@ -319,7 +319,7 @@ class Call:
     def snapshot(self) -> Look:
         """Return the snapshot, taken at most once; its tree is empty if that fails.
 
-        Raises: GitError, StateError, but only where a verb asks.
+        Raises: GitError, StateError, but only if a verb asks.
         """
         from gitgates.files.looked import Look  # most events take none
         from gitgates.files.stored import look_as_stored

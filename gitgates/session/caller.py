@@ -3,7 +3,7 @@
 An agent's shell command `gitgates VERB …` is rewritten, before it runs, to `gitgates VERB
 --caller=NONCE …`, and the session's journal keeps whose the nonce is. Without one, the session that
 the environment names is meant: a command inside a script is its session's, and no certain agent's.
-Where two sessions could be meant, neither is: never simply the latest.
+If two sessions could be meant, neither is: never simply the latest.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _is_session(session_id: str, session: str) -> bool:
 def _find_session(repo: Repo, session_id: str) -> str:
     """Return the session with an id.
 
-    Raises: UsageError where it has no journal in this repository.
+    Raises: UsageError if it has no journal in this repository.
     """
     for state_abs in repo.states_abs:
         for path_abs in reversed(sessions(state_abs)):

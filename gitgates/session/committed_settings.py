@@ -39,7 +39,7 @@ def counted_in(
 
     `files` are those of the working tree; None: they cannot be read.
 
-    Raises: ConfigError where one of them has problems; GitError.
+    Raises: ConfigError if one of them has problems; GitError.
     """
     local = {LOCAL_FILE: read_local(repo.root_abs)}
     counted: dict[str, Counted] = {}

@@ -248,7 +248,7 @@ def policies_of(call: Call) -> Policies:
 def decide_alone(call: Call) -> Verdict:
     """Decide an event that comes once, from this very process: nobody else waits for an answer.
 
-    `call` has its configuration. Raises: whatever a policy raises; OSError where the journal cannot
+    `call` has its configuration. Raises: whatever a policy raises; OSError if the journal cannot
     be written.
     """
     call.read()
@@ -296,7 +296,7 @@ def _undecided(call: Call, policies: Policies, error: BaseException) -> Verdict:
 
 
 def _way_out(call: Call, module: PolicyModule) -> str:
-    """Return what can be done where a policy refuses a tool call that it cannot decide.
+    """Return what can be done if a policy refuses a tool call that it cannot decide.
 
     Empty: it lets it through.
     """
@@ -322,7 +322,7 @@ def _recover(call: Call) -> None:
 
 
 def _record_and_claim(call: Call, lock: EventLock) -> None:
-    """Record an event, and claim it; where another process has, wait until it has answered."""
+    """Record an event, and claim it; if another process has, wait until it has answered."""
     call.read()
     if call.damaged:
         call.say(f"{call.journal.path_abs}: skipped damaged entries: {call.damaged}")
@@ -425,7 +425,7 @@ def _structured(call: Call, name: str, error: Exception, way_out: str) -> str:
 def _keep(call: Call, verdict: Verdict) -> Verdict:
     """Record the verdict, for later rounds and for a second delivery.
 
-    Raises: OSError where that is not possible: uncounted blocks could repeat for ever.
+    Raises: OSError if that is not possible: uncounted blocks could repeat for ever.
     """
     if verdict.level == BLOCK and call.payload.kind in RETRIED and not call.journal.is_intact():
         path_abs = call.journal.path_abs

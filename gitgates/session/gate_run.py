@@ -121,7 +121,7 @@ class GateRun(Listener):
         self, decision: Decision, tree: str, failures: Mapping[str, tuple[Failure, ...]]
     ) -> None:
         """Record how the gates have ended on a tree. `failures`: all of a gate, by its name."""
-        from gitgates.store.proofs import append, proof_of  # only where gates ran
+        from gitgates.store.proofs import append, proof_of  # only if gates ran
 
         call = self.call
         results = {visit.result.gate: visit.result for visit in decision.visits}

@@ -2,7 +2,7 @@
 
 `judgements_of` alone says, for each event, which configuration counts and where gates run. A commit
 is judged by the configuration in its index, a push by that of each pushed commit, and anything else
-by that of the working tree; local settings apply on top. Where the working tree is something else
+by that of the working tree; local settings apply on top. If the working tree is something else
 than what is judged, gates run in a private checkout, or its unstaged changes are hidden.
 
 `handle` asks the policies that need the event, and puts what they say into one decision. There is
@@ -198,7 +198,7 @@ class HookCall:
         `unmatched` by any path differs from `skipped` by a person. How hooks end that pre-commit
         runs itself is not known yet: they are `skipped`, too.
 
-        Raises: OSError where it cannot be written.
+        Raises: OSError if it cannot be written.
         """
         if not (self.decision and self.plan):
             return
@@ -250,7 +250,7 @@ def handle(
     `only`: these gates run, in place of those of the hook. `skips`: these are to be skipped, beside
     those that the environment names.
 
-    Raises: GitgatesError where the event cannot be handled at all, because of problems in the
+    Raises: GitgatesError if the event cannot be handled at all, because of problems in the
     configuration, for example. What policies raise is in `errors`.
     """
     call = HookCall(event, repo, listener, only, skips=skips)
@@ -264,7 +264,7 @@ def handle(
         call.judge(judgement)
         if call.is_refused and call.hook.strategy == "sequence":
             break
-    # Git sets GIT_INDEX_FILE, also where the framework runs us; other clients need not.
+    # Git sets GIT_INDEX_FILE, also if the framework runs us; other clients need not.
     if call.kind == "before-commit" and (event.host == "git" or "GIT_INDEX_FILE" in call.env):
         _record(call)
     return call
@@ -397,14 +397,14 @@ def _staged_config(repo: Repo, place: str = "") -> Counted:
     index_abs, _is_other = named_index(repo)
     if files and _is_in(read_or_empty(index_abs), files):
         return Counted(config_of(files, repo.config_cache_abs))
-    # Cold: only where it is another one, or the index does not show that it is the same.
+    # Cold: only if it is another one, or the index does not show that it is the same.
     from gitgates.session.committed_settings import counted_in_index
 
     return counted_in_index(repo, files, place)
 
 
 def _settings_of(repo: Repo) -> SettingsFiles | None:
-    """Return the settings files of the working tree; None where they cannot be read."""
+    """Return the settings files of the working tree; None if they cannot be read."""
     try:
         return settings_here(repo.root_abs, repo.config_cache_abs)
     except ConfigError:  # of one that does not count, or else it is met again
@@ -439,7 +439,7 @@ def _policies_at(config: Config, kind: EventKind) -> list[tuple[str, PolicyModul
 def _record(call: HookCall) -> None:
     """Record which gates let this commit pass, for `gitgates verify`.
 
-    Where that cannot be written, no commit is refused: its gates will be missing there.
+    If that cannot be written, no commit is refused: its gates will be missing there.
     """
     decision, repo = call.decision, call.repo
     if not decision or decision.verdict >= BLOCK or call.errors:
@@ -447,7 +447,7 @@ def _record(call: HookCall) -> None:
     try:
         call.record(committed_tree(repo), repo.head, saw_more=_saw_more(call))
     except (GitError, OSError) as error:
-        from gitgates.store.owners import denied  # only where something is wrong
+        from gitgates.store.owners import denied  # only if something is wrong
 
         not_ours = denied(error)
         if call.config.verifies or not_ours:
@@ -460,7 +460,7 @@ def _saw_more(call: HookCall) -> bool:
     place = call.contents[0].place
     if place == CHECKED_OUT or not is_provided(call.config, SIGNED):
         return False
-    from gitgates.git.paths import unwatched  # only where proofs are signed
+    from gitgates.git.paths import unwatched  # only if proofs are signed
 
     lines, is_whole = full_status(call.repo.git, "--porcelain=v2", "--untracked-files=normal")
     return bool(not is_whole or unwatched(call.repo.git)) or any(
@@ -473,7 +473,7 @@ def _for_others(
     call: HookCall, results: Mapping[str, GateResult], *, saw_more: bool
 ) -> dict[str, dict[str, str]]:
     """Return gate → what is recorded of its end for other machines."""
-    from gitgates.engine.signed_keys import maker_of  # only where proofs are signed
+    from gitgates.engine.signed_keys import maker_of  # only if proofs are signed
 
     maker = maker_of(call.event, call.env)
     return {
@@ -557,7 +557,7 @@ def _run_here(call: HookCall, event: Event, place: Place) -> Decision:
 
 def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
     """Check a commit, or without one the index being committed, in a private checkout."""
-    # Cold: only where the working tree is not what is to be checked.
+    # Cold: only if the working tree is not what is to be checked.
     from gitgates.worktree.checkouts import check_out, check_out_index
     from gitgates.worktree.setup import worktree_settings
 
@@ -585,13 +585,13 @@ def plan_event(call: HookCall, event: Event, place: Place) -> Plan:
     # Where unstaged work is hidden, git is asked for the staged paths as well.
     is_needed = wants_paths(config, hook) or (is_named and place != HIDDEN)
     if event.paths is None and is_needed:
-        from gitgates.git.paths import with_paths  # only where a gate is about paths
+        from gitgates.git.paths import with_paths  # only if a gate is about paths
 
         event = with_paths(event, repo)
     plan = make_plan(config, hook, event, call.skips)
     is_framework = event.host == "pre-commit" and is_named
     if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
-        # The framework does not name deleted files; git is asked only where that may matter.
+        # The framework does not name deleted files; git is asked only if that may matter.
         from gitgates.git.paths import with_paths
 
         deleted = with_paths(event, repo).deleted
@@ -604,7 +604,7 @@ def _record_push(call: HookCall, content: JudgedContent, decision: Decision) -> 
 
     A push is refused for nothing here: where it cannot be written, its gates run again elsewhere.
     """
-    from gitgates.git.ranges import pushed  # only where proofs are signed
+    from gitgates.git.ranges import pushed  # only if proofs are signed
 
     git, before = call.repo.git, call.decision
     remote = call.event.argv[0] if call.event.argv else ""

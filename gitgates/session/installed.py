@@ -40,7 +40,7 @@ def hears_writers(agent: str, root_abs: str, env: Mapping[str, str]) -> bool:
 
 
 def _matches(matcher: str | None, name: str) -> bool:
-    import re  # only where somebody else has changed files, too
+    import re  # only if somebody else has changed files, too
 
     try:
         return matcher in (None, "", "*") or bool(re.search(f"^(?:{matcher})", name))

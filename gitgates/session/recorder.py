@@ -128,7 +128,7 @@ def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Obs
     An event that is about no tool which may write is looked at only if `always`. Whoever asks
     again gets the same.
 
-    Raises: TimeOver where the look did not finish in time, and as `files.look.look`.
+    Raises: TimeOver if the look did not finish in time, and as `files.look.look`.
     """
     kept: tuple[Observed | None, GitgatesError | None] = vars(call).get("observed", (None, None))
     observed, error = kept
@@ -159,7 +159,7 @@ def _prune_unless_saved(call: Call) -> None:
     """Remove old points where nobody saves files: who does, removes them by limits of its own."""
     if _limits(call.config, call.kind) or _limits(call.config):
         return
-    from gitgates.files.prune import prune  # where save points are off; works once in an hour
+    from gitgates.files.prune import prune  # if save points are off; works once in an hour
 
     try:
         if text := prune(call.repo, time.time(), limit_s=_PRUNE_S):
@@ -177,7 +177,7 @@ def shared_look(call: Call) -> Look | None:
 
 
 def begin(call: Call) -> Observed:
-    """Look when a session begins; where that takes long, have it go on without anybody waiting.
+    """Look when a session begins; if that takes long, have it go on without anybody waiting.
 
     Raises: as `files.look.look`, but for TimeOver.
     """

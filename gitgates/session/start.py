@@ -222,7 +222,7 @@ def first_point(call: Call) -> tuple[Point, str]:
     If its start was not recorded: the commit checked out when it began elsewhere, else the current
     content. The log of HEAD counts in seconds: changes of the same second belong to the session.
 
-    Raises: GitError where git cannot be asked.
+    Raises: GitError if git cannot be asked.
     """
     timeline, git = call.state(TIMELINE), call.repo.git
     if timeline.base:
@@ -247,7 +247,7 @@ def record_base(call: Call) -> None:
 
     Otherwise the next event would take one, and what is there by then would be nobody's work.
 
-    Raises: GitError where git cannot be asked; OSError where the journal cannot be written.
+    Raises: GitError if git cannot be asked; OSError if the journal cannot be written.
     """
     if call.session.base:
         return

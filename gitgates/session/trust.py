@@ -2,8 +2,8 @@
 
 Gates are commands of a repository, and run without anybody being asked. The person has trusted the
 folder that the session was started in, and no other: a repository that the agent has cloned, or
-wandered into, runs nothing of its own here. Where that is a folder of repositories, those are meant
-that were there when the session began; where it is that of a bare repository, the worktrees of that
+wandered into, runs nothing of its own here. If that is a folder of repositories, those are meant
+that were there when the session began; if it is that of a bare repository, the worktrees of that
 in which the session works.
 """
 
@@ -39,7 +39,7 @@ def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     It happens where the file lies that it is about, else where the agent is, else where the session
     was started: the host's idea of the project folder does not follow the agent into a worktree.
 
-    Raises: GitError where that is in no repository that may be looked at.
+    Raises: GitError if that is in no repository that may be looked at.
     """
     project_abs = payload.project_abs
     project_abs = project_abs if os.path.isdir(project_abs) else ""
@@ -50,7 +50,7 @@ def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     if not home:  # a folder of repositories, maybe: a command may be about another one
         folders += _folders_named(payload, cwd_abs, env)
     repos = [repo for folder in folders if (repo := _repo(folder, env))]
-    # Git is asked only where the session was started in no working tree.
+    # Git is asked only if the session was started in no working tree.
     is_outside = not home and (project_abs or not repos)
     worktrees = _worktrees(project_abs or cwd_abs, env) if is_outside else []
     siblings = {os.path.realpath(repo.common_dir_abs) for repo in worktrees}
@@ -155,7 +155,7 @@ def _existed_at_start(repo: Repo, payload: Payload) -> bool:
     What a clone, a copy or an unpacked archive brings is younger than the conversation, whatever
     times it claims: nobody but the kernel sets when a file's status has changed.
     """
-    # Cold: only where the session was started in no repository.
+    # Cold: only if the session was started in no repository.
     from gitgates.hosts import agent_host
     from gitgates.store.files import read_tail
     from gitgates.store.log import session_journal

@@ -2,7 +2,7 @@
 
 What changed between the two points of a call is its session's, whatever has written it; and so is
 what changed in the calls of its sub-agents. What changed between calls is somebody else's, and what
-a gate wrote is the gate's. Where no events of tools come, or not of each that may write,
+a gate wrote is the gate's. If no events of tools come, or not of each that may write,
 everything counts as the session's.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def own_history(call: Call) -> History | None:
     """Return what a session itself has changed in a worktree, until now.
 
-    None where that is not known, so that everything that has changed counts as its own.
+    None if that is not known, so that everything that has changed counts as its own.
 
     Raises: GitError, StateError, TimeOver.
     """
@@ -81,7 +81,7 @@ def _history(call: Call, is_own: Callable[[Point], bool]) -> History | None:
 
 
 def _hears_tools(call: Call) -> bool:
-    """Return whether there are events around tools: not where only the ends of turns have any."""
+    """Return whether there are events around tools: not if only the ends of turns have any."""
     if not (call.host.has("after-tool") and call.host.PROTOCOL.tells_edits):
         return False
     events = of_kind(call.entries, EventEntry)
@@ -98,7 +98,7 @@ def _misses_tools(call: Call, points: list[Point]) -> bool:
     if "unheard" not in vars(call):
         agent, text = call.host.NAME, ""
         if any(point.author.kind == PERSON for point in points[1:]):
-            from gitgates.session.installed import hears_writers  # where others seem to work
+            from gitgates.session.installed import hears_writers  # if others seem to work
 
             if not hears_writers(agent, call.repo.root_abs, call.env):
                 text = (

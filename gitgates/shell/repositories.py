@@ -101,7 +101,7 @@ class Repositories:
     def is_ours(self, cwd: str, words: list[str], env: Mapping[str, str]) -> bool | None:
         """Return whether a command is about this repository; None: about none.
 
-        `words`: those behind `git`; none where it is another program. What is not known is ours.
+        `words`: those behind `git`; none if it is another program. What is not known is ours.
         """
         call = git_call(words)
         folder = os.path.join(self._cwd_abs, cwd, call.folder)

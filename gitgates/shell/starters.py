@@ -164,7 +164,7 @@ def _folder(row: Starter, words: list[str]) -> str:
 
 
 def _behind_verb(row: Starter, words: list[str]) -> list[str] | None:
-    """Return the words behind a verb of a row; None where none of its verbs is there."""
+    """Return the words behind a verb of a row; None if none of its verbs is there."""
     if not row.verbs:
         return words
     rest = _behind_options(row, words)[1]

@@ -107,7 +107,7 @@ def parse(text: str, longest_s: float = LONGEST_S) -> SyntaxTree | None:
         return source[at : at + _PIECE]
 
     old_mask = hold_signals()
-    try:  # it asks whether to end only where it asks for its input, too
+    try:  # it asks whether to end only if it asks for its input, too
         tree = parser.parse(
             read, progress_callback=lambda _at, _has_error: time.monotonic() > until
         )

@@ -70,7 +70,7 @@ def _share(place: str | int, status: os.stat_result) -> None:
 def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
     """Open a regular file, or the one that a link leads to; an `opener` for `open`.
 
-    Raises: OSError, also where it is a fifo, a device or a folder.
+    Raises: OSError, also if it is a fifo, a device or a folder.
     """
     try:
         fd = os.open(path_abs, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
@@ -91,7 +91,7 @@ def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
 def open_state(path_abs: str, flags: int, mode: int = 0o600) -> int:
     """Open a file of the state folders: nothing is read or written through a link.
 
-    Raises: OSError, also where it is not a regular file.
+    Raises: OSError, also if it is not a regular file.
     """
     fd = open_regular(path_abs, flags | os.O_NOFOLLOW, mode)
     if _shared[0] and flags & os.O_CREAT:
@@ -110,7 +110,7 @@ def is_regular(path_abs: str) -> bool:
 def read_regular(path_abs: str) -> bytes:
     """Return the bytes of a regular file.
 
-    Raises: OSError, also where it is not a regular file, or longer than settings ever are.
+    Raises: OSError, also if it is not a regular file, or longer than settings ever are.
     """
     with open(path_abs, "rb", opener=open_regular) as file:
         content = file.read(_LONGEST_BYTES + 1)
@@ -126,7 +126,7 @@ def _not_regular(path_abs: str) -> OSError:
 def link_out(path_abs: str, root_abs: str) -> str:
     """Return the link by which a path of a repository leaves its files, and where that leads.
 
-    Empty where it stays inside, or begins outside. What git keeps in `.git` is not a file of it.
+    Empty if it stays inside, or begins outside. What git keeps in `.git` is not a file of it.
     """
     names = os.path.relpath(path_abs, root_abs).split(os.sep)
     if {"..", ".git"} & set(names):
@@ -146,7 +146,7 @@ def link_out(path_abs: str, root_abs: str) -> str:
 def read_state(path_abs: str) -> bytes | None:
     """Return the bytes of a file of the state folders; None if there is none.
 
-    Raises: OSError where it cannot be read.
+    Raises: OSError if it cannot be read.
     """
     try:
         with open(path_abs, "rb", buffering=0, opener=open_state) as file:
@@ -156,7 +156,7 @@ def read_state(path_abs: str) -> bytes | None:
 
 
 def read_or_empty(path_abs: str) -> bytes:
-    """Return the bytes of a file of somebody else; empty where it is gone or not for us."""
+    """Return the bytes of a file of somebody else; empty if it is gone or not for us."""
     try:
         with open(path_abs, "rb", buffering=0) as file:
             return file.read()
@@ -165,7 +165,7 @@ def read_or_empty(path_abs: str) -> bytes:
 
 
 def read_cached(path_abs: str) -> Any:  # noqa: ANN401 - whatever was written
-    """Return the value that `replace_cached` wrote; None where there is none, or it is damaged."""
+    """Return the value that `replace_cached` wrote; None if there is none, or it is damaged."""
     try:
         with open(path_abs, "rb", buffering=0, opener=open_state) as file:
             head = file.read(_LENGTH_BYTES + _HASH_BYTES)
@@ -261,7 +261,7 @@ def _rename_checked(new_abs: str, path_abs: str, check: Callable[[], None]) -> N
 def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: bytes) -> None:
     """Replace a file of a repository, if it still holds `before`; None: if it does not exist.
 
-    Its mode stays; a symbolic link stays and its target changes. Raises: ConfigError where it holds
+    Its mode stays; a symbolic link stays and its target changes. Raises: ConfigError if it holds
     something else, cannot be written, or is not a file of the repository.
     """
     path_abs = os.path.join(root_abs, file)
@@ -297,7 +297,7 @@ def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: byt
 def append_bounded(path_abs: str, line: bytes, largest: int) -> None:
     """Append a line to a file that others read and replace; beyond `largest`, its older half goes.
 
-    Raises: OSError where it cannot be written.
+    Raises: OSError if it cannot be written.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
     try:
@@ -417,7 +417,7 @@ def lock_file(
 
     Also -1 if it does not exist and `flags` do not create it.
 
-    Raises: OSError where there can be no such file or lock.
+    Raises: OSError if there can be no such file or lock.
     """
     until = time.monotonic() + wait_s
     while True:

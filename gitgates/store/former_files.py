@@ -26,7 +26,7 @@ _LOCK_WAIT_S = 3.0
 def take_in(path_abs: str, write: Callable[[list[dict[str, Any]]], None]) -> None:
     """Hand over the proofs in a file, as fields by content, and empty it.
 
-    Raises: OSError where that cannot be done now; then it stays.
+    Raises: OSError if that cannot be done now; then it stays.
     """
     # A hook of an earlier version may write at the same time.
     fd = lock_file(path_abs, wait_s=_LOCK_WAIT_S, flags=os.O_RDWR)

@@ -35,7 +35,7 @@ def append_lines(path_abs: str, make: Callable[[int, int], bytes]) -> None:
 
     `make` returns them, and is handed the locked file and its size.
 
-    Raises: OSError where they cannot be written.
+    Raises: OSError if they cannot be written.
     """
     fd = _open(path_abs)
     try:
@@ -55,7 +55,7 @@ def append_lines(path_abs: str, make: Callable[[int, int], bytes]) -> None:
 def read_lines(path_abs: str, start: int = 0) -> bytes:
     """Return the bytes of a log from `start` on; empty if it does not exist.
 
-    Raises: OSError where it cannot be read.
+    Raises: OSError if it cannot be read.
     """
     try:
         with open(path_abs, "rb", buffering=0, opener=open_state) as file:
@@ -70,7 +70,7 @@ def read_lines(path_abs: str, start: int = 0) -> bytes:
 def lines_of(path_abs: str) -> Iterator[bytes]:
     """Yield the lines of a log with their line ends, without having all of it in memory.
 
-    None if it does not exist. Raises: OSError where it cannot be read.
+    None if it does not exist. Raises: OSError if it cannot be read.
     """
     try:
         file = open(path_abs, "rb", opener=open_state)  # noqa: SIM115 - closed below
@@ -124,7 +124,7 @@ class Journal:
     def append(self, *facts: Fact) -> None:
         """Append facts, all of them or none.
 
-        Raises: OSError where they cannot be written.
+        Raises: OSError if they cannot be written.
         """
         lines = _stamped(facts)
         append_lines(self.path_abs, lambda _fd, _size: lines)
@@ -132,7 +132,7 @@ class Journal:
     def append_and_read(self, *facts: Fact) -> list[Fact]:
         """Append facts, all of them or none; return those since the last read, these included.
 
-        Raises: OSError where they cannot be written.
+        Raises: OSError if they cannot be written.
         """
         earlier, lines = b"", _stamped(facts)
 
@@ -147,13 +147,13 @@ class Journal:
     def read(self) -> list[Fact]:
         """Return all facts, in order; none if there is no journal.
 
-        Raises: OSError where it cannot be read.
+        Raises: OSError if it cannot be read.
         """
         self.read_to = 0
         return self.read_new()
 
     def read_beginning(self, length: int) -> list[Fact]:
-        """Return the facts in the first bytes. Raises: OSError where it cannot be read."""
+        """Return the facts in the first bytes. Raises: OSError if it cannot be read."""
         return self._parse(read_lines(self.path_abs)[:length])
 
     def is_intact(self) -> bool:
@@ -166,7 +166,7 @@ class Journal:
     def read_new(self) -> list[Fact]:
         """Return the facts appended since the last read, in order.
 
-        Raises: OSError where it cannot be read.
+        Raises: OSError if it cannot be read.
         """
         return self._parse(read_lines(self.path_abs, self.read_to))
 
@@ -189,7 +189,7 @@ class EventLock:
     def acquire(self, wait_s: float) -> bool:
         """Wait for the lock; return whether it was acquired.
 
-        Raises: OSError where there can be no such file.
+        Raises: OSError if there can be no such file.
         """
         if self._fd < 0:
             _make_folder(self._path_abs)
@@ -250,7 +250,7 @@ def file_name(session: str) -> str:
 def write_ledger(shared_state_abs: str, what: str, fields: dict[str, object]) -> None:
     """Append an entry to the ledger: what was skipped or overridden, in any worktree.
 
-    Raises: OSError where it cannot be written.
+    Raises: OSError if it cannot be written.
     """
     fields = {"what": what, **fields}
     line = to_line({"v": VERSION, "time": utc(time.time()), **fields})

@@ -70,7 +70,7 @@ def post(shared_state_abs: str, draft: Message) -> Message:
 
     What is no Unicode in its texts is replaced by U+FFFD.
 
-    Raises: UsageError where topic, text or refs make no sense; StateError where the log cannot be
+    Raises: UsageError if topic, text or refs make no sense; StateError if the log cannot be
     written, or read for the refs.
     """
     _check_topic(draft.topic)
@@ -107,7 +107,7 @@ def find(shared_state_abs: str, message_id: str) -> Message | None:
 
     Letters that are easily mistyped are read as the digits that they look like.
 
-    Raises: StateError where the log cannot be read.
+    Raises: StateError if the log cannot be read.
     """
     return _find_all(shared_state_abs, (message_id,)).get(message_id)
 
@@ -144,7 +144,7 @@ def _find_all(shared_state_abs: str, message_ids: tuple[str, ...]) -> dict[str, 
 def read_newest(shared_state_abs: str, length: int) -> bytes:
     """Return the whole lines in the last bytes of the log; all of a shorter one.
 
-    Raises: OSError where it cannot be read.
+    Raises: OSError if it cannot be read.
     """
     path_abs = file_abs(shared_state_abs)
     start = max(length_of(path_abs) - length, 0)
@@ -155,7 +155,7 @@ def read_newest(shared_state_abs: str, length: int) -> bytes:
 def read_log(shared_state_abs: str) -> MessageLog:
     """Return the whole log.
 
-    Raises: StateError where it cannot be read.
+    Raises: StateError if it cannot be read.
     """
     try:
         return parse_log(read_lines(file_abs(shared_state_abs)))
@@ -166,7 +166,7 @@ def read_log(shared_state_abs: str) -> MessageLog:
 def stream(shared_state_abs: str) -> Iterator[tuple[bytes, Message | None]]:
     """Yield each line of the log without its end, and its message; None if it is not understood.
 
-    Raises: StateError where the log cannot be read.
+    Raises: StateError if the log cannot be read.
     """
     try:
         lines = lines_of(file_abs(shared_state_abs))

@@ -29,9 +29,9 @@ def denied(error: BaseException) -> StateError | None:
 
 
 def require_access(folder_abs: str) -> None:
-    """Refuse to say that there is nothing where nothing can be seen.
+    """Refuse to say that there is nothing if nothing can be seen.
 
-    Raises: StateError where a folder of our state is there, and cannot be read.
+    Raises: StateError if a folder of our state is there, and cannot be read.
     """
     if os.path.isdir(folder_abs) and not os.access(folder_abs, os.R_OK | os.X_OK):
         raise StateError(*_whose(f"{folder_abs}: cannot be read", folder_abs))

@@ -111,14 +111,14 @@ def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: A
 
 
 def append(shared_state_abs: str, proofs: Sequence[Proof]) -> None:
-    """Append proofs about one content to the log. Raises: OSError where it cannot be written."""
+    """Append proofs about one content to the log. Raises: OSError if it cannot be written."""
     if proofs:
         lines = b"".join(map(_line, proofs))
         append_bounded(_file(shared_state_abs, proofs[0].content), lines, _LARGEST)
 
 
 def find_pass(shared_state_abs: str, gate: str, content: str, key: str) -> Proof | None:
-    """Return the pass of a gate on a content that may be reused; None where it has failed since."""
+    """Return the pass of a gate on a content that may be reused; None if it has failed since."""
     of_gate = (proof for proof in reversed(_read(shared_state_abs, content)) if proof.gate == gate)
     newest = next((proof for proof in of_gate if proof.key == key), None)
     return newest if newest and newest.status == "passed" else None
@@ -138,7 +138,7 @@ def read_all(
     `marks`: where each file was read to, and the bytes before; only what follows is yielded, and
     they are moved on. A file whose older half has gone since then is read anew.
 
-    Raises: PermissionError where it may not be read.
+    Raises: PermissionError if it may not be read.
     """
     _take_in_former(shared_state_abs)
     marks = {} if marks is None else marks

@@ -97,7 +97,7 @@ class Rescue(Record):
     def write(self, journal: StashJournal) -> None:
         """Write and sync the journal.
 
-        Raises: StateError where that is not possible.
+        Raises: StateError if that is not possible.
         """
         try:
             make_folder(self.at("saved"))
@@ -113,7 +113,7 @@ class Rescue(Record):
     def read(self) -> StashJournal:
         """Read the journal. Cold: only a run that did not end loads `ast`.
 
-        Raises: StateError where it cannot be understood; nothing has been touched then.
+        Raises: StateError if it cannot be understood; nothing has been touched then.
         """
         import ast
 
@@ -191,7 +191,7 @@ class Rescue(Record):
     def note_group(self, pid: int) -> None:
         """Record the process group of a gate.
 
-        Raises: StateError where that is not possible: after a kill, nobody could end it.
+        Raises: StateError if that is not possible: after a kill, nobody could end it.
         """
         try:
             with open(self.at("groups"), "ab", buffering=0, opener=open_state) as file:
@@ -341,7 +341,7 @@ def move_aside(source_abs: str, target_abs: str) -> None:
     On one file system this is a rename, so the inode, its times and its other names stay; to
     another one the content is copied and synced first.
 
-    Raises: OSError where it cannot be moved; then the source is still there.
+    Raises: OSError if it cannot be moved; then the source is still there.
     """
     try:
         os.rename(source_abs, target_abs)
@@ -357,7 +357,7 @@ def move_into_place(source_abs: str, target_abs: str, second_abs: str = "") -> N
 
     `second_abs`: where a second link to it stays, if that is possible.
 
-    Raises: FileExistsError where somebody put something there first; then nothing has changed.
+    Raises: FileExistsError if somebody put something there first; then nothing has changed.
     """
     try:
         os.link(source_abs, target_abs, follow_symlinks=False)

@@ -38,7 +38,7 @@ def new_run(state_abs: str) -> str:
 def keep_stdin(run_abs: str, stdin: bytes) -> str:
     """Save a hook's input to a file, which gates with `pass_hook_input` read.
 
-    Raises: StateError where it cannot be written.
+    Raises: StateError if it cannot be written.
     """
     path_abs = f"{run_abs}/stdin"
     try:
@@ -62,7 +62,7 @@ def discard_stdin(path_abs: str) -> None:
 
 
 def make(run_abs: str) -> None:
-    """Make the folder of a run. Where nothing can be written the run goes on, without logs."""
+    """Make the folder of a run. If nothing can be written the run goes on, without logs."""
     try:
         make_folder(run_abs)
     except OSError:
@@ -94,7 +94,7 @@ def log_abs(logs_abs: str, gate: str, again: int) -> str:
 def run_ids(state_abs: str, most: int = sys.maxsize) -> list[str]:
     """Return the names of all runs, or of some, oldest first.
 
-    Raises: PermissionError where they are another user's.
+    Raises: PermissionError if they are another user's.
     """
     try:
         entries = os.scandir(f"{state_abs}/runs")

@@ -65,7 +65,7 @@ class Slot:
     def empty(self) -> None:
         """Remove everything that is in it.
 
-        Raises: StateError where that is not possible.
+        Raises: StateError if that is not possible.
         """
         self.begin()
         try:
@@ -102,7 +102,7 @@ class Slot:
 def take_slot(folder_abs: str) -> Slot:
     """Lease the first unused folder.
 
-    Raises: StateError where nothing can be written; LockError where far too many are in use.
+    Raises: StateError if nothing can be written; LockError if far too many are in use.
     """
     try:
         make_folder(folder_abs)

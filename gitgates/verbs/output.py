@@ -90,7 +90,7 @@ def dump(data: bytes) -> None:
 def write_junit(path: str, decision: Decision, hook: str) -> None:
     """Write a run of the gates of a hook as JUnit XML.
 
-    Raises: UsageError where the file cannot be written.
+    Raises: UsageError if the file cannot be written.
     """
     from gitgates.report.documents import junit_xml  # seldom asked for
 
@@ -100,7 +100,7 @@ def write_junit(path: str, decision: Decision, hook: str) -> None:
 def write_report(option: str, path: str, report: bytes) -> None:
     """Write a report to the file that an option names.
 
-    Raises: UsageError where the file cannot be written.
+    Raises: UsageError if the file cannot be written.
     """
     try:
         with open(path, "wb") as file:

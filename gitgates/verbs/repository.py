@@ -46,7 +46,7 @@ def current_repo() -> Repo:
 def edits_files(verb: Callable[_P, int]) -> Callable[_P, int]:
     """Decorate a verb that reads, changes and writes files of the user's: one runs at a time.
 
-    Raises: LockError where another one goes on for long; StateError where there can be no lock.
+    Raises: LockError if another one goes on for long; StateError if there can be no lock.
     """
 
     @wraps(verb)
@@ -76,7 +76,7 @@ def edits_files(verb: Callable[_P, int]) -> Callable[_P, int]:
 def restore_interrupted(verb: str) -> None:
     """Restore what a killed run had stashed here, as every verb does first.
 
-    Raises: StateError where something was damaged; `doctor` goes on to say what is wrong.
+    Raises: StateError if something was damaged; `doctor` goes on to say what is wrong.
     """
     try:
         repo = current_repo()
@@ -107,7 +107,7 @@ def config_root(cwd_abs: str) -> str:
     Outside of one: the nearest folder upwards with one of our files, so a configuration can be
     checked where git is not.
 
-    Raises: OwnershipError where git does not trust the repository.
+    Raises: OwnershipError if git does not trust the repository.
     """
     try:
         return find_repo(cwd_abs, environ.read()).root_abs
@@ -125,7 +125,7 @@ def config_root(cwd_abs: str) -> str:
 def configuration(repo: Repo) -> Config:
     """Return the configuration of a repository.
 
-    Raises: ConfigError where it has problems, or if there is none.
+    Raises: ConfigError if it has problems, or if there is none.
     """
     config = load(repo.root_abs, repo.config_cache_abs)
     if config is None:
@@ -165,7 +165,7 @@ def note_nothing_found(repo: Repo) -> None:
 def post_message(repo: Repo, draft: Message) -> str:
     """Append to the message log, with the commit and branch; return the message's id.
 
-    Raises: UsageError where the draft makes no sense; GitError where git does not exist; StateError
+    Raises: UsageError if the draft makes no sense; GitError if git does not exist; StateError
     where the log cannot be written.
     """
     branch, commit = repo.git.ask_all(

@@ -24,7 +24,7 @@ def by(caller: str) -> tuple[str, ...]:
 
 
 async def run_verb(*words: str) -> str:
-    """Run a verb; return what it prints. Where the call is cancelled, the verb is ended.
+    """Run a verb; return what it prints. If the call is cancelled, the verb is ended.
 
     Raises: ToolError with that, where the verb could not do what it is for.
     """

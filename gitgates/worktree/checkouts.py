@@ -74,12 +74,12 @@ def check_out(
 ) -> Checkout:
     """Check out a commit, tag or tree, with what gates need there.
 
-    `settings`: None where no gate is to run; then what is installed stays as it is. `say`: told
+    `settings`: None if no gate is to run; then what is installed stays as it is. `say`: told
     that something is being installed. `limit_s`: how long that may take, if there is
     such a limit.
 
-    Raises: GitError where there is no such tree or git cannot lay it out; StateError where nothing
-    can be written; LockError where far too many are in use; SetupError; Interrupted.
+    Raises: GitError if there is no such tree or git cannot lay it out; StateError if nothing
+    can be written; LockError if far too many are in use; SetupError; Interrupted.
     """
     commit, tree = resolve(repo, treeish)
     slot = take_slot(f"{cache_folder(repo)}/{FOLDER}")
@@ -102,7 +102,7 @@ def check_out_index(
 ) -> Checkout:
     """Check out what would be committed from an index, which is only read.
 
-    Raises: as `check_out`; GitError, too, where the index has conflicts.
+    Raises: as `check_out`; GitError, too, if the index has conflicts.
     """
     return check_out(repo, tree_of_index(repo, index_abs), settings, say)
 

@@ -14,7 +14,7 @@ from gitgates.git.index import find_unstaged
 from gitgates.store.files import open_state
 from gitgates.worktree.locks import WAIT_S, Lock, held_by_git, lock_worktree, unlock_worktree
 
-# Most commits have nothing unstaged: what stashes and restores is loaded only where it is needed.
+# Most commits have nothing unstaged: what stashes and restores is loaded only if it is needed.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -198,7 +198,7 @@ def recover(
     None if there is nothing. `at_once`: that run has died this moment, and its gates may still
     run.
 
-    Raises: LockError where that run is alive, still after `wait_s`; StateError where something was
+    Raises: LockError if that run is alive, still after `wait_s`; StateError if something was
     damaged, once: what is left of it is kept; what `Restorer.restore` raises, and then everything
     that is not in its place is still kept.
     """
@@ -261,7 +261,7 @@ def _prune_restored(repo: Repo) -> None:
 
 
 def _cannot_write(repo: Repo, error: OSError) -> StateError:
-    from gitgates.store.owners import denied  # only where something is wrong
+    from gitgates.store.owners import denied  # only if something is wrong
 
     if not_ours := denied(error):
         return StateError(not_ours.message, f"Nothing was checked. {not_ours.hint}")

@@ -48,7 +48,7 @@ class Lock:
         `alone`: nobody else may hold it; otherwise others may, too. One that is held already is
         taken the other way. `say` hears once who is in the way; `on_wait` is called until then.
 
-        Raises: OSError where there can be no such file; what `on_wait` raises.
+        Raises: OSError if there can be no such file; what `on_wait` raises.
         """
         if self._fd < 0:
             make_folder(os.path.dirname(self._path_abs))
@@ -185,7 +185,7 @@ def lock_worktree(git_dir_abs: str) -> None:
     Its git folder holds what is hidden, and the working tree looks clean meanwhile, so git
     would remove both without asking. Source: git-worktree(1), LOCKED WORKTREES.
 
-    Raises: OSError where the file cannot be made.
+    Raises: OSError if the file cannot be made.
     """
     if not os.path.exists(f"{git_dir_abs}/commondir"):
         return

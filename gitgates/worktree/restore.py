@@ -1,8 +1,8 @@
 """Restore what `stash` moved aside. Every step is idempotent, because a run may be killed at any.
 
-What stands in the place of a hidden file is moved out and looked at. Where it is what we showed,
-it has served; where somebody changed it, the change is merged into the person's text (and that kept
-as it was, too); where that conflicts, the person's text is in place and the other is kept. Nothing
+What stands in the place of a hidden file is moved out and looked at. If it is what we showed,
+it has served; if somebody changed it, the change is merged into the person's text (and that kept
+as it was, too); if that conflicts, the person's text is in place and the other is kept. Nothing
 that may be somebody's is ever removed, only moved to `kept`, and named.
 
 One path that cannot be restored does not hold up the others.

@@ -3,7 +3,7 @@
 A git command that rewrites the tree (`stash`, `reset --hard`, `checkout`, `rebase`) looks at it
 first. If it looked while unstaged work was stashed, and writes after that was restored, it takes
 what it removes for something that it knows. So a second link to everything that is restored stays
-for a day. It costs no space as long as the file is there: both are one file, also where an editor
+for a day. It costs no space as long as the file is there: both are one file, also if an editor
 writes into it.
 """
 
@@ -69,7 +69,7 @@ def list_missing(repo: Repo) -> list[Restored]:
 def bring_back(repo: Repo, missing: Restored) -> str:
     """Restore a missing file to its place, or next to an existing one; return its path.
 
-    Raises: StateError where that is not possible; then it is still kept.
+    Raises: StateError if that is not possible; then it is still kept.
     """
     path, path_abs = missing.path, os.path.join(repo.root_abs, missing.path)
     try:

@@ -73,7 +73,7 @@ def install(
 
     `limit_s`: of all of them, if that is less than their own.
 
-    Raises: SetupError where one fails; Interrupted.
+    Raises: SetupError if one fails; Interrupted.
     """
     limit_s = min(limit_s or settings.timeout_s, settings.timeout_s)
     until = time.monotonic() + limit_s
@@ -143,7 +143,7 @@ def copy_ignored(
     One that the linked worktree does not have is copied from the main one. `is_there`: whether
     what the folder has at a path is to stay.
 
-    Raises: OSError where nothing can be written.
+    Raises: OSError if nothing can be written.
     """
     copied, notes = [], list[str]()
     plain = dict.fromkeys(os.path.normpath(name.strip("/")) for name in names)

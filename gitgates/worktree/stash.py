@@ -44,7 +44,7 @@ def stash(
 
     `draft` is the journal without entries. `step` is told each step before it is taken.
 
-    Raises: GitError or StateError. Where a journal is left, `restore` puts everything back.
+    Raises: GitError or StateError. If a journal is left, `restore` puts everything back.
     """
     root_abs = git.cwd_abs
     step("lay-out")

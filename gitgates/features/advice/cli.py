@@ -298,7 +298,7 @@ def run(trigger: str, **who: str) -> int:
 def run_hooks(repo: Repo, config: Config, trigger: str, who: Identity) -> int:
     """Run the hooks of a trigger, and show it; return the exit status.
 
-    Raises: GitgatesError where they cannot be run.
+    Raises: GitgatesError if they cannot be run.
     """
     from gitgates.features.advice.git_hooks import run_by_hand  # what runs gates is slow to load
 

@@ -60,7 +60,7 @@ def command(to: str, message: str, session: str) -> int:
 
 
 def _caller(repo: Repo, session: str) -> Caller | None:
-    """Return the session that hands over; None where none is known. Raises: as `find_caller`."""
+    """Return the session that hands over; None if none is known. Raises: as `find_caller`."""
     try:
         return find_caller(repo, environ.read(), session=session)
     except UsageError:

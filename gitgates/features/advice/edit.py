@@ -48,7 +48,7 @@ def new_id(title: str, existing_ids: Container[str]) -> str:
 def add(raw: Raw, table: dict[str, Any], *, local: bool) -> edit.Edit:
     """Return the edit that appends an entry to the shared settings, or to the local ones.
 
-    Raises: ConfigError where there are problems, or would be.
+    Raises: ConfigError if there are problems, or would be.
     """
     file = LOCAL_FILE if local else edit.shared_file(raw)
     path = (*PREFIXES[file], TABLE.name)

@@ -51,7 +51,7 @@ class AdviceCall(git_hooks.HookCall):
     def run(self) -> None:
         """Run the hooks and record the results.
 
-        Raises: GitgatesError where they cannot be run or recorded.
+        Raises: GitgatesError if they cannot be run or recorded.
         """
         git_hooks.decide(self, Verdict())
         if not (self.decision and self.plan):

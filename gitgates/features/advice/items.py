@@ -103,7 +103,7 @@ def _distance(advice: Advice) -> int:
 
 def content_hash(advice: Advice) -> str:
     """Return the digest of all fields of an advice entry, its hook included."""
-    import hashlib  # only where a hook has run
+    import hashlib  # only if a hook has run
 
     content = "".join(f"{value}\0" for value in advice)
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
@@ -142,7 +142,7 @@ def _command(advice: Advice) -> str:
 
 def records(decision: Decision, hooks: Sequence[Advice], tree: str = "") -> list[AdviceEntry]:
     """Return what is recorded of each hook that has run, on a snapshot."""
-    from gitgates.features.advice.facts import AdviceEntry  # only where one has run
+    from gitgates.features.advice.facts import AdviceEntry  # only if one has run
 
     by_name = {f"{PREFIX}{hook.id}": hook for hook in hooks}
     return [

@@ -1,6 +1,6 @@
 """The policy that shows agents their advice, and runs its hooks at moments of their work.
 
-A commit and a push are git's own hooks; where none of ours will run, the shell command of an agent
+A commit and a push are git's own hooks; if none of ours will run, the shell command of an agent
 that is about to do it. A session ends where the agent stops, or at the latest with itself. Before a
 compaction, what is for a handoff only warns: `gitgates handoff` is one.
 """

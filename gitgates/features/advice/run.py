@@ -94,7 +94,7 @@ def _verdict(run: GateRun, decision: Decision) -> Verdict:
 
 def _first_lines(decision: Decision) -> str:
     """Return the first lines of the output of hooks that did not pass, for a person."""
-    from gitgates.core.clean import plain_line  # only where one has failed
+    from gitgates.core.clean import plain_line  # only if one has failed
 
     outputs = (
         visit.result.output.decode("utf-8", "replace") for visit in decision.visits if visit.verdict

@@ -78,7 +78,7 @@ def run_example(
 ) -> Outcome:
     """Run a gate on one of its `examples`. `snapshot`: the tree that the working tree holds.
 
-    Raises: UsageError where there is no such example; as `check_out` and `run_plan`.
+    Raises: UsageError if there is no such example; as `check_out` and `run_plan`.
     """
     expected, path = example
     member = next((m for m in members_of(config) if gate.name.startswith(f"{m}:")), "")
@@ -130,7 +130,7 @@ def _lay_over(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the tree with an example in its root or in `folder/`, and the paths of the example.
 
-    Raises: UsageError where the snapshot has no such file or folder.
+    Raises: UsageError if the snapshot has no such file or folder.
     """
     index_abs = f"{repo.state_abs}/example-index-{os.getpid()}"
     try:

@@ -221,7 +221,7 @@ class StopAttempt:
 
     def _note_of_others(self) -> str:
         """Return a note on changed files that are somebody else's; empty if there are none."""
-        from gitgates.session.writers import changed_by_others  # only where gates failed
+        from gitgates.session.writers import changed_by_others  # only if gates failed
 
         call, event = self._call, self._run.plan.event
         try:
@@ -243,7 +243,7 @@ class StopAttempt:
         failures = {}
         for result in (visit.result for visit in unpassed(decision)):
             if result.status not in ("passed", "skipped", FLAKY, UNCHECKED, *NO_RESULT):
-                from gitgates.engine.failures import failures_of  # only where gates failed
+                from gitgates.engine.failures import failures_of  # only if gates failed
 
                 gate = self._run.gates[result.gate]
                 root_abs = self._call.repo.root_abs
@@ -279,7 +279,7 @@ class StopAttempt:
         self, gate: str, now: tuple[Failure, ...]
     ) -> tuple[FailureChanges, tuple[tuple[str, int], ...]]:
         """Compare with the last attempt; return the changes, and each failure's first attempt."""
-        from gitgates.core.failure import Failure  # only where gates failed
+        from gitgates.core.failure import Failure  # only if gates failed
         from gitgates.engine.failures import compare_failures
 
         since: dict[str, int] = {}
@@ -291,7 +291,7 @@ class StopAttempt:
 
     def _earlier_lines(self, gate: str) -> frozenset[str]:
         """Return the lines of a gate's outputs in the attempts before, normalised."""
-        from gitgates.engine.failures import read_gate_log  # only where gates failed
+        from gitgates.engine.failures import read_gate_log  # only if gates failed
         from gitgates.engine.normalise import normalise
 
         lines: set[str] = set()

@@ -98,7 +98,7 @@ def _paths_digest(run: GateRun, gate: Gate) -> str:
 def _recorded(run: GateRun, session: Session, gate: Gate) -> Baseline | None:
     """Return how the same gate has ended on the session's first snapshot, whenever that was.
 
-    None where that is not known; of a gate that takes paths, it is not known on which it was.
+    None if that is not known; of a gate that takes paths, it is not known on which it was.
     """
     if not session.base or takes_paths(gate):
         return None

@@ -164,7 +164,7 @@ def show(gates: tuple[str, ...], fmt: str) -> int:
 
 
 def _names(config: Config, asked: tuple[str, ...]) -> list[str]:
-    """Return the gates to run. Raises: UsageError where one has no baseline."""
+    """Return the gates to run. Raises: UsageError if one has no baseline."""
     with_baseline = [gate.name for gate in config.gates if gate.baseline]
     if not with_baseline:
         raise UsageError("no gate has a baseline", 'In its table, write: baseline = "file"')
@@ -194,7 +194,7 @@ def _committed(repo: Repo) -> Accepted | None:
 
 
 def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
-    """Run gates on all tracked files; return their failures, or None where some are not known.
+    """Run gates on all tracked files; return their failures, or None if some are not known.
 
     A gate none of whose files exists any more has no failure.
     """

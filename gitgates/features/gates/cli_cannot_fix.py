@@ -79,7 +79,7 @@ def _check_gate(gate: str, config: Config) -> None:
 def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tuple[str, ...]]:
     """Return the journals of the session, and the prompts that the reason is for.
 
-    There is one in each worktree that the session has entered. Where nothing shows whose command
+    There is one in each worktree that the session has entered. If nothing shows whose command
     this is, the session is meant that waits for the gate, if it is the only one: never simply the
     latest.
     """

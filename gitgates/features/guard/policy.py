@@ -106,7 +106,7 @@ def _in_edit(call: Call) -> Iterable[Violation]:
 
 def _has_invalid_config(call: Call) -> bool:
     """Return whether the configuration is invalid, so that an edit may repair it."""
-    from gitgates.config.load import inspect  # only where its files are edited
+    from gitgates.config.load import inspect  # only if its files are edited
 
     return bool(inspect(call.repo.root_abs)[1])
 
@@ -136,7 +136,7 @@ def _content(path_abs: str) -> str:
 
 
 def _has_other_table(before: str, after: str) -> bool:
-    import tomllib  # only where that file is changed
+    import tomllib  # only if that file is changed
 
     from gitgates.core.limits import parse_toml
 

@@ -1,6 +1,6 @@
 """What the guard looks for in a command, as pure functions of its words and of known paths.
 
-Each finding is a rule of `[tool.gitgates.guard]` and the words that it was found in. Where a path
+Each finding is a rule of `[tool.gitgates.guard]` and the words that it was found in. If a path
 is not wholly known, what is unknown of it is taken for the folder that the agent is in.
 """
 

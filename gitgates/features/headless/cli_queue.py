@@ -113,7 +113,7 @@ class _Queue:
         return {**row, "log": f"{self.folder_abs}/{task.id}.log"}
 
     def _saved(self) -> dict[str, Row]:
-        """Return id → row of the report. Raises: StateError where it cannot be read."""
+        """Return id → row of the report. Raises: StateError if it cannot be read."""
         path_abs = f"{self.folder_abs}/report.json"
         try:
             content = read_state(path_abs)
@@ -167,7 +167,7 @@ class _Queue:
     def _settle(self) -> None:
         """Tidy up after tasks whose queue was killed.
 
-        Raises: LockError where processes of an earlier attempt cannot be ended.
+        Raises: LockError if processes of an earlier attempt cannot be ended.
         """
         rows = [row for row in self.rows.values() if row["status"] == "interrupted"]
         for row in rows:  # watchdogs end what it has started

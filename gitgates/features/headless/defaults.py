@@ -26,7 +26,7 @@ def with_default_gates(config: Config, root_abs: str) -> tuple[Config, str]:
 
     If it has none, it gets those of the end of an agent's turn, else those of the language.
 
-    Raises: ConfigError where there are none at all.
+    Raises: ConfigError if there are none at all.
     """
     hooks = {hook.name: hook for hook in config.hooks}
     if HOOK in hooks and hooks[HOOK].gates:

@@ -87,7 +87,7 @@ class Ground:
     # What the run has made
 
     def stage(self) -> Staged:
-        """Stage what the run has made. Raises: StateError where the agent has removed our state."""
+        """Stage what the run has made. Raises: StateError if the agent has removed our state."""
         if not run_state.is_there(self.home, self.state.run):
             folder_abs = run_state.folder_of(self.home, self.state.run)
             raise StateError(f"{folder_abs}: was removed during the run")
@@ -245,7 +245,7 @@ def _worktrees_lock(repo: Repo) -> Iterator[None]:
 
 
 def head_ref(repo: Repo) -> str:
-    """Return the ref that HEAD names; empty where it is detached."""
+    """Return the ref that HEAD names; empty if it is detached."""
     return os.fsdecode(repo.git.ask("symbolic-ref", "-q", "HEAD").stdout).strip()
 
 

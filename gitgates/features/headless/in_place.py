@@ -100,7 +100,7 @@ class InPlace(Ground):
 
 
 def _require_clean(home: Repo) -> None:
-    """Raise GitError where a run in place cannot begin."""
+    """Raise GitError if a run in place cannot begin."""
     if waiting := under_way(home):
         raise GitError(f"{home.root_abs}: {waiting}", "`git status` says how to end it.")
     if changed := list_changed(home):

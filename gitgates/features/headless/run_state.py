@@ -48,7 +48,7 @@ class RunState(Record):
 
     @property
     def branch(self) -> str:
-        """The name of the branch of the run; empty where HEAD is detached."""
+        """The name of the branch of the run; empty if HEAD is detached."""
         return self.ref.removeprefix("refs/heads/")
 
 
@@ -95,7 +95,7 @@ def is_there(repo: Repo, run: str) -> bool:
 def begun(repo: Repo) -> Iterator[RunState]:
     """Yield the runs that have not ended, alive or killed, the oldest first.
 
-    Raises: StateError where one cannot be read.
+    Raises: StateError if one cannot be read.
     """
     folder_abs = folder_of(repo)
     for run in sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else []:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def intents_in_force(call: Call) -> Intents:
     """Return the intents of the session of an event.
 
-    Raises: IntentsError where the approved file has problems.
+    Raises: IntentsError if the approved file has problems.
     """
     rules = rules_of(call)
     return _read(call.config, rules if "intents" in rules else begin(call))
@@ -48,7 +48,7 @@ def intents_in_force(call: Call) -> Intents:
 def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
     """Return the intents of a session by the name of its journal; without one, those of HEAD.
 
-    Raises: IntentsError where the approved file has problems; OSError.
+    Raises: IntentsError if the approved file has problems; OSError.
     """
     states_abs = repo.states_abs if session else ()
     journals = [Journal(f"{state_abs}/{FOLDER}/{session}.jsonl") for state_abs in states_abs]

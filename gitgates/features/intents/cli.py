@@ -73,7 +73,7 @@ def command() -> None:
 def _open_intents() -> tuple[Repo, Intents]:
     """Return the repository of the current folder, and its intents.
 
-    Raises: ConfigError, GitError; IntentsError where their file is wrong.
+    Raises: ConfigError, GitError; IntentsError if their file is wrong.
     """
     repo = current_repo()
     config = configuration(repo)
@@ -297,7 +297,7 @@ def approve_scope(name: str, pattern: str, *, refuse: bool, token: str) -> int:
 def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
     """Write a pattern into the intents file, as a person; return its path, or empty if it is there.
 
-    Raises: UsageError without a person's approval, or if it makes no sense; ConfigError where the
+    Raises: UsageError without a person's approval, or if it makes no sense; ConfigError if the
     file has to be changed by hand, or is wrong.
     """
     if request.root != repo.root_abs and os.path.exists(f"{request.root}/.git"):

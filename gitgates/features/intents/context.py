@@ -88,7 +88,7 @@ def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:
 def context_text(intent: Intent, recent: Sequence[str], budget: int) -> str:
     """Return the `<intent_context>` block of an intent, of at most `budget` characters. Pure.
 
-    A budget below SMALLEST counts as that. Where not everything fits, whole lines are left out, the
+    A budget below SMALLEST counts as that. If not everything fits, whole lines are left out, the
     least important first: recent changes, notes, scope, constraints, acceptance criteria. `recent`
     is the intent's latest work, the newest first.
     """

@@ -1,6 +1,6 @@
 """Add a pattern to the scope of an intent, as text: every other byte of the file is left unchanged.
 
-Cold: loads PyYAML or tomlkit. The changed text is parsed; where it differs from the old intents
+Cold: loads PyYAML or tomlkit. The changed text is parsed; if it differs from the old intents
 by more than the new pattern, nothing is changed.
 """
 
@@ -20,7 +20,7 @@ _KEY = "owned_scope"
 def add_pattern(text: str, file: str, name: str, pattern: str) -> str | None:
     """Return an intents file with one more pattern in the scope of an intent.
 
-    None where that cannot be done by an insertion alone, or would change anything else: a scope
+    None if that cannot be done by an insertion alone, or would change anything else: a scope
     that two intents share, for example.
     """
     before, problems = parse(text, file)

@@ -20,7 +20,7 @@ _LONGEST = 1 << 20  # bytes
 
 
 def load(repo: Repo, config: Config) -> Intents:
-    """Return the intents of a worktree; none where there is no file, or no table of settings.
+    """Return the intents of a worktree; none if there is no file, or no table of settings.
 
     Raises: IntentsError with every problem of the file.
     """
@@ -35,7 +35,7 @@ def load(repo: Repo, config: Config) -> Intents:
 def read_intents(root_abs: str, file: str) -> bytes | None:
     """Return the bytes of an intents file; None if there is none.
 
-    Raises: IntentsError where it is no regular file of the repository, too long, or unreadable.
+    Raises: IntentsError if it is no regular file of the repository, too long, or unreadable.
     """
     path_abs = os.path.join(root_abs, file)
     try:

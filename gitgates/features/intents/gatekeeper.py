@@ -74,7 +74,7 @@ def judge_write(
 ) -> Verdict:
     """Return the verdict on a tool that is about to write: refused, asked about, or passed.
 
-    `paths`: relative to the root, links resolved; none where they are not known.
+    `paths`: relative to the root, links resolved; none if they are not known.
     """
     why = ""
     if lease := held_by(leases, holder):

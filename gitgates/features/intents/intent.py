@@ -76,12 +76,12 @@ class IntentSettings(Record):
 
 
 def find_settings(config: Config) -> IntentSettings | None:
-    """Return the settings of intents; None where there are none."""
+    """Return the settings of intents; None if there are none."""
     return table_of(config, TABLE, IntentSettings) if TABLE in config.tables else None
 
 
 def settings_of(config: Config) -> IntentSettings:
-    """Return the settings of intents. Raises: ConfigError where the configuration has none."""
+    """Return the settings of intents. Raises: ConfigError if the configuration has none."""
     settings = find_settings(config)
     if settings is None:
         hint = "Add the table [tool.gitgates.intents] to pyproject.toml."

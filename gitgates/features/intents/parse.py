@@ -35,7 +35,7 @@ def parse(text: str, file: str) -> tuple[tuple[Intent, ...], tuple[Problem, ...]
     """Return the intents in a text, and everything that is wrong with it.
 
     `file` is its name, for problems; with the extension .toml it is TOML, else YAML. The intents
-    are of use only where there is no problem.
+    are of use only if there is no problem.
     """
     is_toml = file.endswith(".toml")
     problems: list[Problem] = []

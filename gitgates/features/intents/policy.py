@@ -109,7 +109,7 @@ def approve(repo: Repo, config: Config) -> str:
 
 def labels(call: Call) -> dict[str, str]:
     """Return the intent that the agent has selected, for the trace."""
-    from gitgates.features.intents.lease import (  # where there are any
+    from gitgates.features.intents.lease import (  # if there are any
         held_by,
         holder_of,
         read_leases,

@@ -37,7 +37,7 @@ class ScopeRequest(Record):
 def new_request(
     repo: Repo, name: str, pattern: str, *, reason: str = "", session: str = ""
 ) -> ScopeRequest:
-    """Return a request. Raises: UsageError where a scope cannot have such a pattern."""
+    """Return a request. Raises: UsageError if a scope cannot have such a pattern."""
     why = wrong_pattern(pattern)
     if pattern.startswith(("!", "-")):
         why = f"a pattern without `{pattern[0]}` at its beginning; write \\{pattern[0]} for that"
@@ -50,7 +50,7 @@ def new_request(
 def record(repo: Repo, what: str, request: ScopeRequest) -> None:
     """Append a request, or the answer to it, to the ledger.
 
-    Raises: StateError where it cannot be written.
+    Raises: StateError if it cannot be written.
     """
     fields = request._asdict()
     del fields["time"]
@@ -64,7 +64,7 @@ def record(repo: Repo, what: str, request: ScopeRequest) -> None:
 def open_requests(repo: Repo, intents: Intents) -> tuple[ScopeRequest, ...]:
     """Return the requests of all worktrees that were not answered, the oldest first.
 
-    One of this worktree, or of one that no longer exists, is answered, too, where a person has
+    One of this worktree, or of one that no longer exists, is answered, too, if a person has
     added it to the scope by hand.
     """
     pending: dict[tuple[str, str, str], ScopeRequest] = {}

@@ -48,7 +48,7 @@ def command() -> int:
 def make_server() -> MCPServer:
     """Return the server with its tools.
 
-    Raises: ImportError where the package `mcp` is missing, or too old.
+    Raises: ImportError if the package `mcp` is missing, or too old.
     """
     from mcp.server import MCPServer  # an extra
 

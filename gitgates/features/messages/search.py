@@ -74,7 +74,7 @@ def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0
 
     `topic`: only there; one that ends in `/` means all below it. `limit`: 0 is none.
 
-    Raises: UsageError where a query has no word; StateError where the log cannot be read.
+    Raises: UsageError if a query has no word; StateError if the log cannot be read.
     """
     query_terms = terms(query)
     if not query_terms:

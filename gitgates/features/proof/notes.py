@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _INDEX = "notes"
 _VERSION = 1
 _DIGITS = 64
-_KEY_BYTES = 8  # of a digest; where two begin alike, a reader gets one envelope more
+_KEY_BYTES = 8  # of a digest; if two begin alike, a reader gets one envelope more
 _RECORD_BYTES = _KEY_BYTES + 4  # and the number of the blob
 # Whoever may push notes may have written any number of them: what is beyond these is not found.
 _LARGEST_NOTE = 32 << 20
@@ -77,7 +77,7 @@ class ProofNotes:
         return bool(self._numbers(digest))
 
     def add(self, envelopes: Mapping[str, list[bytes]]) -> None:
-        """Add envelopes to the notes of trees. Raises: GitError where git cannot write them."""
+        """Add envelopes to the notes of trees. Raises: GitError if git cannot write them."""
         add_lines(self._repo, envelopes)
 
     def unsigned(self, statements: Sequence[Statement]) -> list[Statement]:

@@ -50,7 +50,7 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
 
 def signed_evidence(repo: Repo, config: Config, say: Callable[[str], None]) -> SignedEvidence:
     """Lend what trusted signers have signed about trees."""
-    from gitgates.features.proof.evidence import SignedEvidence  # only where it is asked for
+    from gitgates.features.proof.evidence import SignedEvidence  # only if it is asked for
 
     del config  # whom to trust is read where it was merged
     return SignedEvidence(repo, say)

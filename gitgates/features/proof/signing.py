@@ -31,7 +31,7 @@ _MOST_AMENDS = 5  # of one commit, one after the other
 def signed(repo: Repo, statements: Sequence[Statement]) -> list[bytes]:
     """Return envelopes of statements, signed now with the key of this machine.
 
-    Raises: ConfigError where there is no key, or it cannot be used; GitError.
+    Raises: ConfigError if there is no key, or it cannot be used; GitError.
     """
     if not statements:
         return []

@@ -189,7 +189,7 @@ def _resource(proof: GateProof) -> dict[str, Any]:
 def read_payload(payload: bytes) -> Statement:
     """Return the statement in a payload.
 
-    Raises: RefusedError where it is not exactly one of this version, or of the earlier one.
+    Raises: RefusedError if it is not exactly one of this version, or of the earlier one.
     """
     try:
         document = loads_strictly(payload)

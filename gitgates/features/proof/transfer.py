@@ -50,7 +50,7 @@ _PUSH = (
 def default_remote(git: Git) -> str:
     """Return the remote of the upstream of the branch, else origin, else the only one.
 
-    Raises: UsageError where there is none of these.
+    Raises: UsageError if there is none of these.
     """
     branch = git.ask("symbolic-ref", "--quiet", "--short", "HEAD").stdout
     key = f"branch.{os.fsdecode(branch).strip()}.remote"
@@ -70,7 +70,7 @@ def default_remote(git: Git) -> str:
 def sign_new(repo: Repo, statements: Sequence[Statement]) -> list[Statement]:
     """Sign the statements that are not in the notes yet, and add them; return these.
 
-    Raises: ConfigError where there is no key; GitError.
+    Raises: ConfigError if there is no key; GitError.
     """
     notes = ProofNotes(repo)
     new = notes.unsigned(statements)

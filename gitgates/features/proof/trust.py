@@ -65,7 +65,7 @@ class Trust(Record):
     def digest(self) -> str:
         """A digest of all that decides who is believed.
 
-        Where that depends on the time, it changes each day, or as often as a shorter `max_age_s`.
+        If that depends on the time, it changes each day, or as often as a shorter `max_age_s`.
         """
         revoked = self.settings.revoked_keys  # as they were merged
         if revoked is None:
@@ -93,7 +93,7 @@ class Trust(Record):
         return statement
 
     def require(self, envelope: Envelope, statement: Statement) -> None:
-        """Raise RefusedError where the signer of an envelope with a statement is not believed."""
+        """Raise RefusedError if the signer of an envelope with a statement is not believed."""
         self._require_signer(statement.signer)
         self._require_signature(envelope, statement.signer)
         self._require_time(statement)
@@ -209,7 +209,7 @@ def _trust_in(nobody: Trust, commit: str) -> Trust:
 def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file: str) -> bytes:
     """Return the file of the allowed signers: of the repository as in a commit, else as it is.
 
-    Raises: GitError or OSError where it cannot be read, or there is none.
+    Raises: GitError or OSError if it cannot be read, or there is none.
     """
     path_abs = os.path.join(repo.root_abs, file) if file else settings.allowed_signers
     if not path_abs:
@@ -219,7 +219,7 @@ def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file:
 
 
 def _as_merged(repo: Repo, commit: str, path: str) -> bytes:
-    """Return a file as a commit has it. Raises: GitError where it has none."""
+    """Return a file as a commit has it. Raises: GitError if it has none."""
     name = f"{commit}:{path}"
     content = read_blobs(repo.git, [name], _LARGEST).get(name)
     if content is None:

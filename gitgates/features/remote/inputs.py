@@ -159,7 +159,7 @@ class Inputs:
         states = IgnoredContent(repo, path).states
         # What git does not ignore is sent as the gate sees it, and not as the user has it.
         users: Container[str] = ()
-        if not repo.git.ignored((path,)):  # also where it cannot tell: in a submodule
+        if not repo.git.ignored((path,)):  # also if it cannot tell: in a submodule
             users = VisibleContent(repo, None, sha256=digest, most_bytes=_MOST_BYTES).states
         ignored = [each for each in states if each not in others and each not in users]
         if states and not ignored:

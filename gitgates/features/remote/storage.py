@@ -211,7 +211,7 @@ class _Known:
         return {content[at : at + _HASH] for at in range(0, len(content), _HASH)}
 
     def add(self, hashes: list[bytes]) -> None:
-        """Remember some more. Where that is not possible, they are asked for again."""
+        """Remember some more. If that is not possible, they are asked for again."""
         with contextlib.suppress(OSError):
             make_folder(os.path.dirname(self._path_abs))
             with open(self._path_abs, "ab", opener=open_state) as file:

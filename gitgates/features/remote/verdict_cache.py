@@ -174,7 +174,7 @@ class _Child:
     ) -> Iterator[tuple[str, str, bytes]]:
         """Yield an answer to each request, in any order, or one that says why there are no more.
 
-        Raises: TimeoutError where time is up; EOFError, OSError where the child has ended.
+        Raises: TimeoutError if time is up; EOFError, OSError if the child has ended.
         """
         self._unsent += b"".join(map(framed, requests))
         unanswered, most_bytes = len(requests), _MOST_BYTES

@@ -125,7 +125,7 @@ class _Shared:
     def input_root(self, repo: Repo, request: GateRequest, gate: Gate) -> InputRoot:
         """Return the files as they are at a moment after the start of this call.
 
-        Raises: InputsError where something is not sent; GitgatesError, OSError.
+        Raises: InputsError if something is not sent; GitgatesError, OSError.
         """
         asked_s = time.monotonic()
         inputs = gate.inputs

@@ -108,7 +108,7 @@ class SessionChange:
         return self._weakened(self.whole, self._files)
 
     def _weakened(self, trees: Trees, files: tuple[FileDifference, ...]) -> tuple[Weakening, ...]:
-        from gitgates.features.review.weakened import find_weakened  # where something has changed
+        from gitgates.features.review.weakened import find_weakened  # if something has changed
 
         return find_weakened(trees, files, self.review) if files else ()
 

@@ -1,6 +1,6 @@
 """Find the writer of each line of a file, by `git blame` of the points of the memory.
 
-A line is the one's whose recorded tool call made the point that it is from. Where the file was
+A line is the one's whose recorded tool call made the point that it is from. If the file was
 there before with the same content, such as before a checkout, or in another worktree, blame goes on
 there.
 """

@@ -79,7 +79,7 @@ def records(common_dir_abs: str) -> Iterator[Fact]:
 def recent(common_dir_abs: str, labels: Mapping[str, str], n: int) -> list[str]:
     """Return a line for each of the newest `n` records with these labels, the newest first.
 
-    Those in the last megabyte of the ledger count. Raises: OSError where it cannot be read.
+    Those in the last megabyte of the ledger count. Raises: OSError if it cannot be read.
     """
     newest = map(_record_in, reversed(_tail(ledger_abs(common_dir_abs))))
     matching = [record for record in newest if record and labels.items() <= record.items()]
@@ -121,7 +121,7 @@ class Verification(Record):
 def verify(common_dir_abs: str) -> Verification:
     """Check each record against its own hash, the chain, and the head.
 
-    Raises: OSError where the ledger cannot be read.
+    Raises: OSError if the ledger cannot be read.
     """
     path_abs = ledger_abs(common_dir_abs)
     head = _read_head(path_abs)  # first: later records may be written meanwhile
@@ -163,7 +163,7 @@ def _check(lines: Iterable[bytes], head: Link | None) -> Verification:
 def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> int:
     """Remove the oldest records: those from before a time, or all but so many; return how many.
 
-    `by`: the person, for the anchor. Raises: ValueError where the ledger does not verify, OSError
+    `by`: the person, for the anchor. Raises: ValueError if the ledger does not verify, OSError
     where it cannot be written.
     """
     path_abs = ledger_abs(common_dir_abs)
@@ -234,7 +234,7 @@ def _tail(path_abs: str) -> list[bytes]:
 def _last(path_abs: str) -> Link:
     """Return the newest record: that of the head, or one whose writer was killed before that.
 
-    Where the end was truncated, the next record leaves a gap that `verify` reports.
+    If the end was truncated, the next record leaves a gap that `verify` reports.
     """
     newest = (record for line in reversed(_tail(path_abs)) if (record := _record_in(line)))
     record = next(newest, None)

@@ -65,7 +65,7 @@ def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
 def recent_work(repo: Repo, labels: Mapping[str, str], n: int) -> list[str]:
     """Return a line for each of the newest `n` records with these labels, the newest first.
 
-    Raises: OSError where the ledger cannot be read.
+    Raises: OSError if the ledger cannot be read.
     """
     from gitgates.features.trace.ledger import recent  # only for the context of an intent
 
@@ -75,7 +75,7 @@ def recent_work(repo: Repo, labels: Mapping[str, str], n: int) -> list[str]:
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Record a point of the memory; of what a tool call has changed, a record of the trace.
 
-    Raises: StateError where files cannot be read or written; GitError where git fails.
+    Raises: StateError if files cannot be read or written; GitError if git fails.
     """
     from gitgates.session import recorder  # the trace is usually off
 

@@ -49,7 +49,7 @@ class _Loss(Record):
 def answer(command: str, place: Surroundings, config: Config) -> Answer | None:
     """Return the question about a shell command, or its refusal; None: it may run.
 
-    Raises: GitError where git does not exist.
+    Raises: GitError if git does not exist.
     """
     if not table.may_matter(command, config):
         return None

@@ -58,13 +58,13 @@ class Moments:
         self._known: dict[str, Moment] = {}
 
     def of(self, point: Point) -> Moment:
-        """Return the moment of a point. Raises: StateError where it is damaged."""
+        """Return the moment of a point. Raises: StateError if it is damaged."""
         if point.id not in self._known:
             self._known[point.id] = Moment(point, state_of(self.repo, point))
         return self._known[point.id]
 
     def before(self, point: Point) -> Moment:
-        """Return what there was before a change. Raises: StateError where that is damaged."""
+        """Return what there was before a change. Raises: StateError if that is damaged."""
         known = self._known.get(point.parent)
         parent = known.point if known else point_at(self.repo, point.parent)
         if parent is None:

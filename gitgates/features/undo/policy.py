@@ -44,7 +44,7 @@ def needs(config: Config) -> tuple[Need, ...]:
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Record a save point; before a command, ask about what cannot be saved.
 
-    Raises: OSError where the state folder cannot be written.
+    Raises: OSError if the state folder cannot be written.
     """
     payload, is_on = call.payload, settings_of(call.config).enabled
     if call.is_dry or not (is_on or payload.tool_kind == "shell"):
@@ -81,7 +81,7 @@ def _is_nothing(call: Call) -> bool:
 
 
 def _asks(config: Config) -> bool:
-    """Return whether commands are asked about, or refused, also where no points are taken."""
+    """Return whether commands are asked about, or refused, also if no points are taken."""
     return has_rules(config) and (
         setting_of(config, "lost_work") not in ("save", "off")
         or setting_of(config, "destructive") != "off"

@@ -21,7 +21,7 @@ def pending(repo: Repo) -> list[str]:
 def recover(repo: Repo) -> list[str]:
     """Finish an undo that was killed; return messages, none if there is nothing to do.
 
-    Raises: LockError where it is alive; StateError that names what cannot be put back; GitError,
+    Raises: LockError if it is alive; StateError that names what cannot be put back; GitError,
     OSError.
     """
     if not is_under_way(repo):

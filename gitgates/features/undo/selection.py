@@ -35,7 +35,7 @@ def selected(points: list[Point], selection: Selection) -> list[Point]:
     From a point or a prompt on, all that its session has changed since. A point of somebody else
     is undone alone, and only by its id.
 
-    Raises: UsageError where there is none.
+    Raises: UsageError if there is none.
     """
     if selection.id:
         return _since_id(points, selection.id)
@@ -68,7 +68,7 @@ def selected(points: list[Point], selection: Selection) -> list[Point]:
 def last_undo(points: list[Point]) -> list[Point]:
     """Return the last undo that was not undone itself, as a list.
 
-    Raises: UsageError where there is none.
+    Raises: UsageError if there is none.
     """
     undos = [
         point

@@ -28,7 +28,7 @@ def settings_of(config: Config) -> UndoSettings:
 
 
 def file_limits(config: Config) -> Limits | None:
-    """Return which files are too large to be saved; None where none are saved."""
+    """Return which files are too large to be saved; None if none are saved."""
     return _limits(config) if settings_of(config).enabled else None
 
 
@@ -38,7 +38,7 @@ def _limits(config: Config) -> Limits:
 
 
 def repository_limits(repo: Repo) -> Limits:
-    """Return the limits of a repository; the defaults where its configuration is invalid.
+    """Return the limits of a repository; the defaults if its configuration is invalid.
 
     What has made it so may be what is to be undone.
     """

@@ -1,6 +1,6 @@
 """What to undo, and what the files will be then.
 
-The points are undone one by one, the newest first, each for the files that it has changed. Where a
+The points are undone one by one, the newest first, each for the files that it has changed. If a
 file is not as the point has left it, somebody has changed it since: then that change is merged, and
 where it conflicts, the version of the point is put in place, and the other is kept beside.
 """
@@ -54,7 +54,7 @@ def plan(
 
     `paths` limits it to these files and folders.
 
-    Raises: StateError where a point is damaged; GitError.
+    Raises: StateError if a point is damaged; GitError.
     """
     by_path: dict[str, Target] = {}
     notes, about = set[str](), set[str]()
@@ -139,7 +139,7 @@ def _undone(repo: Repo, target: Target, change: PathChange) -> Target:
 
 
 def _merge(repo: Repo, *, base: Version, ours: Version, theirs: Version) -> Version:
-    """Return the merge of both changes; None where they conflict, or are no texts."""
+    """Return the merge of both changes; None if they conflict, or are no texts."""
     if not (base and ours and theirs):
         return None
     if not all(stat.S_ISREG(version[0]) for version in (base, ours, theirs)):

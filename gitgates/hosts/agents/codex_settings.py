@@ -64,7 +64,7 @@ class CodexSettings(AgentSettings):
 
         Raises: ConfigError if it cannot be read.
         """
-        import tomllib  # cold: only where it speaks of hooks
+        import tomllib  # cold: only if it speaks of hooks
 
         from gitgates.core.limits import parse_toml
 

@@ -44,7 +44,7 @@ class GeminiSettings(AgentSettings):
     def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
         """Return whether a person trusts the folder of a project, by the longest rule about it.
 
-        None where there is no rule: the settings may ask for none.
+        None if there is no rule: the settings may ask for none.
         """
         from gitgates.core.limits import parse_json  # cold: only doctor asks
 

@@ -106,7 +106,7 @@ class BlockSettings(AgentSettings):
     def handlers(self, settings: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each hook: its event, and its table.
 
-        Raises: ConfigError where the settings have another shape.
+        Raises: ConfigError if the settings have another shape.
         """
         tables = settings.get(_KEY, [])
         if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):

@@ -1,6 +1,6 @@
 """The settings of a coding agent as YAML: in `hooks`, each event has a list. Pure.
 
-Where an event has a list already, our hook stands at its end, in a block of its own.
+If an event has a list already, our hook stands at its end, in a block of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class YamlSettings(BlockSettings):
     def handlers(self, settings: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each hook: its event, and its table.
 
-        Raises: ConfigError where the settings have another shape.
+        Raises: ConfigError if the settings have another shape.
         """
         events = settings.get(_KEY)
         if not isinstance(events, dict | None):

@@ -132,5 +132,5 @@ def expand(glob: str) -> list[str]:
 
 
 def _unnegated(pattern: str) -> str:
-    """Return a pattern that begins with a plain character, also where that is `!`."""
+    """Return a pattern that begins with a plain character, also if that is `!`."""
     return f"\\{pattern}" if pattern.startswith(("!", "#")) else pattern

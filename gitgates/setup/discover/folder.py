@@ -72,7 +72,7 @@ class ProjectFolder:
         return self._texts[name]
 
     def table(self, name: str, *path: str) -> dict[str, Any]:
-        """Return a table in a file; where there is none, or no valid file, an empty one."""
+        """Return a table in a file; if there is none, or no valid file, an empty one."""
         if name not in self._tables:
             self._tables[name] = {}
             try:

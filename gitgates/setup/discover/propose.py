@@ -274,7 +274,7 @@ def _has_more_than_permissions(root_abs: str, settings: str) -> bool:
 def wants_agent(root_abs: str) -> bool:
     """Return whether an agent is in use and nothing is set up.
 
-    Raises: ConfigError where the configuration has problems.
+    Raises: ConfigError if the configuration has problems.
     """
     return bool(agents_used(root_abs)) and not read_shared(load.read_files(root_abs)).hooks
 
@@ -282,7 +282,7 @@ def wants_agent(root_abs: str) -> bool:
 def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:
     """Return the edit that adds the hooks of an agent, and gates where no hook is configured.
 
-    Raises: ConfigError where the configuration has problems, or nothing can be added to it.
+    Raises: ConfigError if the configuration has problems, or nothing can be added to it.
     """
     has_hooks = bool(read_shared(load.read_files(root_abs)).hooks)
     inspection = Inspection() if has_hooks else inspect_project(root_abs, env)
@@ -294,7 +294,7 @@ def propose(
 ) -> Edit:
     """Return the edit that adds what is missing. `setup`: what private checkouts need.
 
-    Raises: ConfigError where the configuration has problems, or nothing can be added to it.
+    Raises: ConfigError if the configuration has problems, or nothing can be added to it.
     """
     raw = load.read_files(root_abs)
     config = read_shared(raw)

@@ -59,7 +59,7 @@ _MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
 def examine(subject: Subject) -> list[Finding]:
     """Make every check; return the findings in the order of the list.
 
-    Raises: GitError where git cannot be asked at all.
+    Raises: GitError if git cannot be asked at all.
     """
     return [finding for check in CHECKS for finding in check(subject)]
 
@@ -170,7 +170,7 @@ def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
     """Yield the name of each gate whose `files` match no tracked file, and the remark on it.
 
     Also of one in a hook that is about a commit message, which is the only file to match there. An
-    empty array of patterns is meant so. Raises: GitError where git cannot be asked.
+    empty array of patterns is meant so. Raises: GitError if git cannot be asked.
     """
     selecting = [(gate, gate.files) for gate in config.gates if gate.files]
     tracked = repo.git.names("ls-files", "-z") if selecting else []

@@ -56,7 +56,7 @@ class Subject(Record):
 def survey(repo: Repo) -> Subject:
     """Return what there is to examine.
 
-    Raises: GitError where git cannot be asked.
+    Raises: GitError if git cannot be asked.
     """
     try:
         config = inspect(repo.root_abs)[0]
@@ -70,7 +70,7 @@ def survey(repo: Repo) -> Subject:
 def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
     """Return every worktree, the current one first, and the folders of missing ones.
 
-    Raises: GitError where git cannot be asked.
+    Raises: GitError if git cannot be asked.
     """
     worktrees, missing = [_worktree(repo, repo.root_abs)], []
     clean = {name: value for name, value in repo.env.items() if name not in _ELSEWHERE_WRONG}

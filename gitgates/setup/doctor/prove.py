@@ -71,7 +71,7 @@ def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[
 
     `findings`: what was found without trying. `only`: a coding agent, if others are not tried.
 
-    Raises: GitError where no repository can be made to try them in.
+    Raises: GitError if no repository can be made to try them in.
     """
     proofs = [] if only else [*_prove_git(subject.current)]
     proofs += _prove_agents(subject, findings, (only,) if only else tuple(AGENTS))
@@ -138,7 +138,7 @@ def _last_line(process: CompletedProcess) -> str:
 
 
 def _can_start(script_abs: str) -> bool:
-    """Return whether a script can be started where it lies: not where that is mounted `noexec`."""
+    """Return whether a script can be started where it lies: not if that is mounted `noexec`."""
     with open(script_abs, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\n")
     os.chmod(script_abs, 0o700)

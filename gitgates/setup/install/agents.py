@@ -177,7 +177,7 @@ def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
     """Return the command of the hooks in a scope, and what is missing for it to work.
 
-    It is the bare one where a client finds it, and never a relative. Where that is missing, it
+    It is the bare one where a client finds it, and never a relative. If that is missing, it
     says that nothing is checked, if a shell runs it.
 
     A client that was started without a virtual environment does not see its programs, so these

@@ -43,7 +43,7 @@ def default_folder(repo: Repo) -> HooksFolder:
 def hooks_folder(repo: Repo) -> HooksFolder:
     """Return the hooks folder.
 
-    Raises: GitError where git cannot read its configuration.
+    Raises: GitError if git cannot read its configuration.
     """
     completed = repo.git.configured(
         "config", "--show-scope", "--show-origin", "-z", "--get-all", "core.hooksPath"

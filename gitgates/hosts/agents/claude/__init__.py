@@ -226,7 +226,7 @@ def _scheduled(fields: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str,
 
 def _stamp(text: object) -> float:
     """Return a time since the epoch; 0 if unknown."""
-    from datetime import datetime  # only where a transcript is read at all
+    from datetime import datetime  # only if a transcript is read at all
 
     try:
         return datetime.fromisoformat(str(text)).timestamp()
