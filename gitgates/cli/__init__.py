@@ -155,7 +155,7 @@ def main(ctx: click.Context) -> None:
     """Quality gates declared once, run wherever code changes hands."""
     verb = ctx.invoked_subcommand or ""
     if verb not in _HEAL_THEMSELVES:
-        # Not where only a list of verbs is wanted.
+        # Not if only a list of verbs is wanted.
         from gitgates.verbs.repository import restore_interrupted
 
         restore_interrupted(verb)

@@ -248,7 +248,7 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     if scope != "user":
         user_file.remove_empty(os.path.dirname(path_abs))
         user_file.remove_empty(folder_abs)
-        user_file.remove_empty(os.path.dirname(folder_abs))  # where they lie in a folder of it
+        user_file.remove_empty(os.path.dirname(folder_abs))  # if they are in a folder of it
     for other_scope, other_abs in others.items():
         click.echo(
             f"gitgates: hooks remain in {display_path(other_abs, repo.root_abs)}\n"

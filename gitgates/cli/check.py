@@ -80,7 +80,7 @@ def _warnings(config: Config, root_abs: str) -> list[str]:
         ignore_local_settings(repo)
         unmatched = list(find_unmatched(config, repo))
     except errors.GitError:
-        unmatched = []  # a configuration can be checked where git is not
+        unmatched = []  # a configuration can be checked without git
     idle = [] if has_gates(config) else [NO_GATES]
     remarks = (*unmatched, *find_pipes(config))
     matching = [f"gate `{name}`: {what}" for name, what in remarks]

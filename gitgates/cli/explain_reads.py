@@ -36,7 +36,7 @@ class GateReads(Record):
     why_not: str  # why it cannot be observed, or no pass of this run could be reused; empty: it can
     exit_status: int | None  # None: it was not run
     duration_s: float
-    content: tuple[str, ...]  # paths of files; absolute, where they are outside of the root
+    content: tuple[str, ...]  # paths of files; absolute if outside of the root
     folders: tuple[str, ...]  # that were listed
     programs: tuple[str, ...]
     absent: tuple[str, ...]  # looked for, and not there

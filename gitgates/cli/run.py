@@ -396,7 +396,7 @@ def _variables(options: dict[str, Any]) -> dict[str, str]:
 
 
 def _check_server(repo: Repo, config: Config) -> None:
-    """Refuse --remote where no gate could go to a server. Raises: UsageError."""
+    """Refuse --remote if no gate could go to a server. Raises: UsageError."""
     servers = filter(
         None, (provide(repo, config) for provide in providers(config, "remote_execution"))
     )

@@ -1,4 +1,4 @@
-"""The folders that patterns of `members` name. A hook loads this where there are members."""
+"""The folders that patterns of `members` name. A hook loads this only if there are members."""
 
 from __future__ import annotations
 

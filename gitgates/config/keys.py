@@ -62,7 +62,7 @@ class Key(Record):
         return self.name.replace("-", "_") + self.type.unit
 
     def value(self) -> Any:  # noqa: ANN401 - of any type
-        """Return what the field holds where nothing is written."""
+        """Return what the field holds if nothing is written."""
         if not self.default:
             return self.missing
         return self.type.parse(parse_toml(f"value = {self.default}")["value"])
@@ -74,7 +74,7 @@ class Table(Record):
     name: str  # of the table, and of the folder
     keys: tuple[Key, ...]
     meaning: str
-    example: str  # what to write where there is not a table
+    example: str  # what to write if there is no such table
     # Conflicts between its keys, or with the rest; `Settings` of read.py has the locations.
     validate: Callable[[Config, Any], Iterable[Problem]] | None = None
     # Of an array of tables: the id of one, or nothing; the keys that each has to have; what its

@@ -130,7 +130,7 @@ def with_table(config: Config, name: str, table: Record) -> Config:
 
 
 def unconfigured() -> Config:
-    """Return what counts where there is no configuration. Cold: loads the key tables."""
+    """Return what counts without a configuration. Cold: loads the key tables."""
     from gitgates.config.parse import parse
     from gitgates.config.read import Document
 
@@ -278,7 +278,7 @@ def read_cache(path_abs: str, root_abs: str) -> SettingsFiles | None:
             return None
         gates = tuple(Gate(*gate) for gate in config.gates)
         hooks = tuple(Hook(*hook) for hook in config.hooks)
-        tables = {**config.tables}  # records of features, where one asks
+        tables = {**config.tables}  # records of features, if one asks
         return SettingsFiles(raw, config._replace(gates=gates, hooks=hooks, tables=tables))
     except (ValueError, TypeError, AttributeError):
         return None  # not there, or of another version

@@ -42,7 +42,7 @@ def parse(
 ) -> tuple[Config, tuple[Problem, ...]]:
     """Return the configuration of the shared documents, the local one, or the second over these.
 
-    The configuration is usable where every problem is a deferred one: a gate that is named but not
+    The configuration is usable if every problem is a deferred one: a gate that is named but not
     defined, or has no command, stops the hook that reaches it, and no other.
     """
     problems = [*problems_between]

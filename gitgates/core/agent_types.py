@@ -56,7 +56,7 @@ class Payload(Record):
     """The decoded payload of an agent's event. Missing fields are empty."""
 
     host: str = ""  # as `gitgates agent-hook` names it
-    event: str = ""  # the hook of the configuration; the host's word where it is none of them
+    event: str = ""  # the configuration's hook; the host's word if it is none of them
     kind: EventKind = ""
     can: Channels = Channels()
     session: str = ""
@@ -103,7 +103,7 @@ class FileDifference(Record):
 
     path: str
     status: str  # A, M, D, T; R: renamed
-    was: str = ""  # its path before, where it was renamed
+    was: str = ""  # its path before, if it was renamed
     added: int = 0  # lines; what differs in white space alone is in neither number
     removed: int = 0
     binary: bool = False

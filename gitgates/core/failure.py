@@ -16,7 +16,7 @@ class Failure(Record):
     column: int = 0
     rule: str = ""
     message: str = ""  # one line
-    severity: str = "error"  # or warning, note, as in SARIF; error where the tool does not say
+    severity: str = "error"  # or warning, note, as in SARIF; error if the tool does not say
 
 
 def say_all(failures: tuple[Failure, ...], output: bytes) -> bool:

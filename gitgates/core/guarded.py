@@ -19,7 +19,7 @@ class Rule(Record):
     """One rule, which is a key of `[tool.gitgates.guard]`."""
 
     name: str
-    answer: str  # where nothing is configured
+    answer: str  # if nothing is configured
     meaning: str  # for the documentation
     why: str  # the agent may not; so it is told
     instead: str  # what it can do

@@ -130,7 +130,7 @@ HOOK_POINTS: dict[str, HookPoint] = {
     "manual": HookPoint("manual", "any", "caller", framework=True),
 }
 
-# Where a commit is being made, and its index says what it is.
+# A commit is being made, and its index says what it is.
 OF_A_COMMIT = (
     *("pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg"),
     *("applypatch-msg", "pre-applypatch"),

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
         It may also have `needs(config)`, `agents(config)`, `rules(config)`, `repeat(call, answer)`;
         `always`: it is asked even after a final verdict; `fails_closed(config)`: whether a tool
-        call is refused where it fails in itself, and `WAY_OUT`: what can be done then.
+        call is refused if it fails in itself, and `WAY_OUT`: what can be done then.
         What it tells others, by `functions_of`: `person_verbs(call)`, the verbs that no agent may
         run; `guarded_files(call)`, rules of the guard with paths; `labels(call)`, what the trace
         notes of a tool call; `rules_at(repo, config, head)`, what a session begins with, and
@@ -98,7 +98,7 @@ class Policy(Record):
     label: str = ""  # what the trace keeps of it with each record
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
     provides: tuple[str, ...] = ()  # functions that lower layers call if its table exists
-    passive: bool = False  # needs no event itself; asked where another policy needs one
+    passive: bool = False  # needs no event itself; asked if another policy needs one
     never_installs_hooks: bool = (
         False  # it needs events of an agent, but is no reason to install its hooks
     )
@@ -183,9 +183,9 @@ POLICIES: tuple[Policy, ...] = (
         kinds=AGENT_KINDS,
         passive=True,
     ),
-    # The same where there is no session; whoever starts such a hook wants them.
+    # The same without a session; whoever starts such a hook wants them.
     Policy(name="gates", module="gitgates.session.git_hooks", kinds=GIT_KINDS, passive=True),
-    # Where the pre-push hook demands that commits have passed the gates of theirs.
+    # For pre-push hooks that demand that commits have passed their gates.
     Policy(name="verify", module="gitgates.features.evidence.policy", kinds=("before-push",)),
     # Publishes what gates have proved, and provides what trusted others have.
     Policy(

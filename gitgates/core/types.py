@@ -76,7 +76,7 @@ class Verdict(Record):
     to_person: str = ""
     command: str = ""  # what a shell tool is to run instead
     caller: str = ""  # the nonce that a tool of ours is to be called with
-    ask: bool = False  # the person is to permit the tool call, where the level lets it pass
+    ask: bool = False  # the person must permit the tool call, if the level lets it pass
     entries: tuple[Any, ...] = ()  # of the session's journal, which are above
     final: bool = False  # no further policy is asked
     blocked_by: tuple[str, ...] = ()  # the policies that asked for a block
@@ -148,7 +148,7 @@ class Gate(Record):
     metrics: tuple[
         tuple[str, str, str], ...
     ] = ()  # name, pattern, whether higher or lower is better
-    ratchet: bool | str = False  # "measure": the base is run where nothing is recorded for it
+    ratchet: bool | str = False  # "measure": the base is run if nothing is recorded for it
     tolerance: float = 0.0  # by how much a number may be worse, in its own unit
     terminal: bool = False
     reuse: bool | str = False  # or BY_FILE or DECLARED
@@ -287,12 +287,12 @@ class GateResult(Record):
     dropped_bytes: int = 0
     changed_paths: tuple[str, ...] = ()
     restaged_paths: tuple[str, ...] = ()  # of them; the rest is not in the commit
-    reason: str = ""  # why, where the status alone does not say
+    reason: str = ""  # why, if the status alone does not say
     excused: str = ""  # why it does not count, though it is no pass
     accepted: tuple[str, ...] = ()  # fingerprints of its failures that do not count
     log_abs: str = ""  # all of the output; empty if there was none
     metrics: Mapping[str, float] = {}  # numbers in its output
-    failures: tuple[Failure, ...] = ()  # in its output, where `failures` tells them apart
+    failures: tuple[Failure, ...] = ()  # in its output, if `failures` tells them apart
     reused: str = ""  # where the pass comes from that stands for a run: when, and of which hook
     shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
     maker: str | None = None  # of the pass, as in a Proof; None: whoever runs this

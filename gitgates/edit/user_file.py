@@ -80,7 +80,7 @@ def replace(path_abs: str, before: str | None, after: str | None) -> None:
 
 
 def remove_empty(folder_abs: str) -> None:
-    """Remove a folder where nothing is in it; a link to one stays."""
+    """Remove a folder if it is empty; a link to one stays."""
     if not os.path.islink(folder_abs):
         with suppress(OSError):  # something is in it
             os.rmdir(folder_abs)

@@ -32,7 +32,7 @@ _FEWEST = 4  # paths of a process of a parallel gate, as in the pre-commit frame
 def reuse_of(
     plan: Plan, config: Config, repo: Repo, checkout: Repo | None, *, say: Callable[[str], None]
 ) -> Reuse:
-    """Return what a run may reuse: also passes of others, where these are configured."""
+    """Return what a run may reuse: also others' passes, if these are configured."""
     if (signed := providers(config, "signed_passes")) and repo.env.get(REUSE) != OFF:
         from gitgates.engine.shared_reuse import SharedReuse  # no other run pays for it
 
@@ -172,7 +172,7 @@ class Admissions:
         return max(min(room // self.weight(step.gate), len(step.paths) // _FEWEST), 1)
 
     def _take(self, step: Step, room: int) -> list[int] | None:
-        """Return the slots for a gate, and for a parallel one more, where they are free."""
+        """Return the slots for a gate, and more for a parallel one, if they are free."""
         self._asked.add(step.gate.name)
         if self._is_full or not self._pool:
             return None if self._is_full else []
@@ -197,7 +197,7 @@ class Admissions:
         return slots
 
     def _take_job(self, gate: Gate) -> list[int] | None:
-        """Return what holds a job of the server, where one is free; then none is needed here."""
+        """Return what holds a job of the server, if one is free; then none is needed here."""
         slots = self._remote.take(gate.timeout_s) if self._remote else None
         if slots is not None:
             self._asked.discard(gate.name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHORT = 12  # digits of a commit's id
 _REMOTE_HEAD = "refs/remotes/origin/HEAD"
 _SET_HEAD = "git remote set-head origin --auto"
-# Also in a clone of a single branch, where that does not work.
+# Also in a single-branch clone, in which that does not work.
 _FETCH = "git fetch origin NAME:refs/remotes/origin/NAME && git remote set-head origin NAME"
 
 
@@ -82,7 +82,7 @@ def _short(ref: str) -> str:
 def _tips(git: Git, refs: Iterable[str]) -> dict[str, str]:
     """Return ref → commit of those that there are, by their whole names.
 
-    Git itself takes a tag `refs/remotes/origin/HEAD` where there is no other ref of that name. One
+    Git itself takes a tag `refs/remotes/origin/HEAD` if there is no other ref of that name. One
     that leads to no other ref is a branch `HEAD` that somebody has pushed.
     """
     pattern = "--format=%(refname) %(objectname) %(symref)"

@@ -54,7 +54,7 @@ class KnownFailures:
         self.is_due = False  # whether the gate is to be run on the base now
 
     def judge(self, result: GateResult) -> GateResult:
-        """Return the result of a gate that failed: excused where none of its failures is new."""
+        """Return the result of a gate that failed: excused if none of its failures is new."""
         gate, root_abs = self._step.gate, (self._checkout or self._repo).root_abs
         now = failures_in(gate, result, root_abs, self._repo.env)
         if isinstance(now, str):

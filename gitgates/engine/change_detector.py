@@ -67,7 +67,7 @@ class ChangeDetector:
             self.index = self._committed_index(repo)
 
     def _event_files(self) -> WatchedFiles:
-        """Return the files that the event is about, where gates are to leave them as they are."""
+        """Return the event's files that gates must leave as they are."""
         event = self._plan.event
         is_watched = self._again or event.payload
         paths = (self._isolation.staged or event.paths or ()) if is_watched else ()

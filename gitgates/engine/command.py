@@ -3,7 +3,7 @@
 A gate's environment is the person's, without what git sets for its own hooks. Passing git's
 variables on makes a gate that runs `git init && git commit` in a scratch folder commit into the
 real repository; taking all of them away makes `git diff --cached` wrong under `commit -a` and
-`commit -- path`. So a gate gets none of them, but a private copy of the index where that is not the
+`commit -- path`. So a gate gets none of them, but a private copy of the index if that is not the
 worktree's own.
 """
 
@@ -156,7 +156,7 @@ def gate_env(
     """Return the environment of one gate.
 
     `index_file` is the private copy of the index; empty: the worktree's own is right.
-    `git_dir_abs` and `root_abs` are given where the folder does not lead to the repository.
+    `git_dir_abs` and `root_abs` are given if the folder does not lead to the repository.
     """
     env = without_git(base)
     if event.payload:

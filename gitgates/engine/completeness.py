@@ -4,7 +4,7 @@ Behind a known failure may be new ones: a tool that ends at the first error, or 
 file, has not found them. So each tool has to say that it has looked at everything, and how much it
 has found; completeness.toml has the signs of each.
 
-A gate has to run one tool only. In `ruff check && mypy`, mypy does not run where ruff fails; in
+A gate has to run one tool only. In `ruff check && mypy`, mypy does not run if ruff fails; in
 `ruff check; mypy`, the failures of mypy are not those that the preset of ruff knows.
 """
 

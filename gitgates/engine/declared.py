@@ -1,4 +1,4 @@
-"""Passes on what somebody has declared that a gate reads, where it cannot be observed.
+"""Passes on what a gate is declared to read, if it cannot be observed.
 
 That is the tree, or `inputs`; the variables of `env_inputs`; and the files of `reads`.
 """

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 MOST_FAILURES = 1000
 MOST_BYTES = 512 * 1024  # of an output that a preset reads: the head and the tail
-MOST_BYTES_OF_JSON = 4 << 20  # the same, where a cut would damage it
+MOST_BYTES_OF_JSON = 4 << 20  # the same, if a cut would damage it
 MOST_BYTES_OF_OWN = 64 * 1024  # the same for a configured regular expression, which may be slow
 _MOST_READ = 1 << 20  # bytes of a log
-MOST_RECOGNISED = 100_000  # where none may be missing
+MOST_RECOGNISED = 100_000  # if none may be missing
 _TITLE = 200
 _MESSAGE = 500
 _PATH = 1000

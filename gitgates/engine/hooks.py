@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 1000
 _ALL_OTHERS_S = 5.0
 _SESSION_END_S = 10.0  # explicit: without it, the client gives all hooks 1.5 s
-_AROUND_S = 15.0  # beside the gates, where these have their own time
+_AROUND_S = 15.0  # beside the gates, if these have their own time
 _TO_END_S = 2.8  # a gate that is asked to end, and the answer
 
 
@@ -51,7 +51,7 @@ def hook_at(config: Config, event: str, *, has_batches: bool) -> Hook:
 def matches_tool(patterns: tuple[str, ...] | None, tool: str, others: tuple[str, ...] = ()) -> bool:
     """Return whether one of the patterns (names, `A|B`, globs such as `mcp__*`) matches a tool.
 
-    `others` are other names of it, which count where a pattern is just that.
+    `others` are other names of it, which count if a pattern is just that.
     """
     if patterns is None:
         return True

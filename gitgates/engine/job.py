@@ -254,12 +254,12 @@ class Job:
     def _begin(self, commands: list[Command], folder: str = "") -> None:
         self.commands = commands
         self.capture = self._context.capture(self._context.log_abs(self.due, folder))
-        self._parts: list[Capture] = []  # of its processes, where they run at once
+        self._parts: list[Capture] = []  # of its processes, if they run at once
         self.endings: list[Ending] = []
         self.began = time.monotonic()
 
     def start_next(self, group: Group) -> bool:
-        """Start the next commands; return False where the gate is to run elsewhere after all."""
+        """Start the next commands; return False if the gate must run elsewhere after all."""
         while self.commands and len(self.children) < self.at_once:
             left_s = self._context.left_s(self.began, self.gate)
             command, strace = self._prepared(self.commands.pop(0), left_s)
@@ -309,7 +309,7 @@ class Job:
         return True
 
     def _next_capture(self) -> Capture:
-        """Return what takes the output of the next command: its own, where several run at once."""
+        """Return what takes the output of the next command: its own, if several run at once."""
         if self.at_once == 1 and not self._parts:
             return self.capture
         log_abs = f"{self.capture.log_abs}.{len(self._parts)}"

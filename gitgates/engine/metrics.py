@@ -79,7 +79,7 @@ class Measurement:
         return (self._ratchet and self._ratchet.base) or Base()
 
     def judge(self, result: GateResult) -> GateResult:
-        """Return the result of a gate with its numbers, failed where its ratchet does not hold.
+        """Return the result of a gate with its numbers, failed if its ratchet does not hold.
 
         The numbers are recorded for the content that was measured.
         """
@@ -135,7 +135,7 @@ class Ratchet:
         self.is_due = False  # whether the gate is to be run on the base now
 
     def judge(self, result: GateResult) -> GateResult:
-        """Return the result of a gate that passed, or had nothing to check: failed where worse."""
+        """Return the result of a gate that passed, or had nothing to check: failed if worse."""
         base = self.base
         if base is None:
             return _begin(result, "no earlier commit found")

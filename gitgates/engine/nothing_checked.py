@@ -77,9 +77,9 @@ _LONGEST = 120
 
 
 def without_empty_pass(result: GateResult, gate: Gate, paths: tuple[str, ...] = ()) -> GateResult:
-    """Return the result of a gate that passed: another one where it had nothing to check.
+    """Return the result of a gate that passed: another one if it had nothing to check.
 
-    Its status is then `unchecked`; or `skipped`, where hooks of pre-commit matched no file.
+    Its status is then `unchecked`; or `skipped`, if pre-commit's hooks matched no file.
     `paths`: those that were passed to it.
     """
     if result.changed_paths:

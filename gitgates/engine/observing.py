@@ -56,7 +56,7 @@ class ObserverContext:
     @lazy
     def agents_variables(self) -> frozenset[str]:
         """Return the variables that agents set for what they start, and their own secrets."""
-        from gitgates.hosts import AGENTS, agent_host  # of a dozen modules, where something differs
+        from gitgates.hosts import AGENTS, agent_host  # a dozen modules, only if something differs
 
         each = [agent_host(agent).ENVIRONMENT for agent in AGENTS]
         return frozenset(

@@ -78,7 +78,7 @@ def _pytest_places(text: str) -> dict[tuple[str, str], str]:
 
 
 def _pytest_parts(line: str) -> tuple[str, str]:
-    """Split `FAILED a.py::test_x[1 - 2] - why`, where brackets show what is the name."""
+    """Split `FAILED a.py::test_x[1 - 2] - why`, in which brackets show what is the name."""
     at = line.find(" - ")
     while at >= 0:
         if "[" not in line[:at].partition("::")[2] or line[at - 1] == "]":

@@ -42,7 +42,7 @@ class Candidate(Record):
     why_not: str = ""  # why nothing is reused
     waits: bool = False  # another process is running the same; ask again
     claim: tuple[str, int] = ("", -1)  # the lock that tells others that this one does
-    shared: str = ""  # keys of the pass on any machine, where passes of others count
+    shared: str = ""  # keys of the pass on any machine, if others' passes count
     maker: str = ""  # who made what is reused, or is going to make the rest; as in a Proof
     action_digest: str = ""  # what ran on a server, of the pass that is reused; empty: it ran here
 
@@ -151,7 +151,7 @@ class Reuse:
             _release(candidate)
 
     def record(self) -> None:
-        """Record the passes of gates that have ended, where content is as before."""
+        """Record the passes of gates that have ended, if content is as before."""
         if not self._is_stale:
             return
         self._content = self._look(self._content)
@@ -277,12 +277,12 @@ class Reuse:
         return self._place.root_abs
 
     def _declared(self, step: Step, observed: Candidate, commands: list[Command]) -> Candidate:
-        """Return the pass by what is declared, for where a gate is not observed."""
+        """Return the pass by what is declared, for a gate that is not observed."""
         if not (step.gate.remote or step.gate.reuse in (DECLARED, BY_FILE)):
             return observed
         declared = self._declarations.of(step, commands, self._content)
         proof = self._declarations.find(step.gate, declared)
-        # A gate that runs here is believed by what was seen, where it can be.
+        # A gate that runs here is believed by what was seen, if it can be.
         if proof and (proof.action_digest or not observed.observer):
             place = f" in {proof.root_abs}" if proof.root_abs != self._repo.root_abs else ""
             on_word = "" if proof.action_digest else ", as declared"

@@ -424,7 +424,7 @@ class _Run:
         return True
 
     def _runs_again(self, job: Job, group: Group) -> bool:
-        """Note what an observed gate depended on; run it again where that changed its result."""
+        """Note what an observed gate depended on; run it again if that changed its result."""
         candidate, is_over = job.admission.candidate, bool(group.handle_signals())
         if not (job.was_observed(is_over=is_over) and candidate and self.reuse):
             return False

@@ -4,7 +4,7 @@ What git would store of them is not asked: it may convert them, or be told to ov
 file is hashed again only if `lstat` says something else about it than before:
 
 content.cache          path → what `lstat` said, and the digest
-content-sha256.cache   the same where other machines count: no two contents may share a digest;
+content-sha256.cache   the same if other machines count: no two contents may share a digest;
                        with the SHA-256 of the bytes alone
 N.content              that of a private checkout
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     # Kept bits of the mode, size, inode, mtime and ctime in ns.
     Facts: TypeAlias = tuple[int, int, int, int, int]
-    # With a digest of path, type, execute bit and bytes; and of the bytes alone, where by SHA-256.
+    # With a digest of path, type, execute bit and bytes; and of the bytes alone, if by SHA-256.
     FileState: TypeAlias = tuple[Facts, bytes, bytes]
 
 _LISTING = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")

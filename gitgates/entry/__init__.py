@@ -90,7 +90,7 @@ def is_called_back(hook: str, repo: Repo, terminal: Terminal) -> bool:
 
 
 def status_of(error: GitgatesError, hook: str, otherwise: int) -> int:
-    """Return the exit status of a hook for an error; `otherwise`: where it is too late to block.
+    """Return the exit status of a hook for an error; `otherwise`: if it is too late to block.
 
     Git hands on that of some hooks by which it is too late: `git bisect start` would end half-way.
     """

@@ -48,7 +48,7 @@ def run(args: list[str]) -> int:
 
 
 def _install_in_cloud(agent: str, raw: bytes, env: Mapping[str, str]) -> None:
-    """Install git's hooks as a session on the vendor's machines begins, where that is wanted."""
+    """Install git's hooks when a session begins on the vendor's machines, if that is wanted."""
     host = agent_host(agent)
     is_in_cloud = env.get(host.ENVIRONMENT.cloud) == "true"
     if is_in_cloud and host.own_event("session-start").encode() in raw:

@@ -463,7 +463,7 @@ class AgentHost:
         return _decision(self.PROTOCOL.denies, permission, reason)
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
-        """Return the form of a block, where no tool call is denied."""
+        """Return the form of a block that denies no tool call."""
         if kind in self.PROTOCOL.only_tells:
             return self.agent_message(kind, reason)
         return _decision(self.PROTOCOL.blocks, "deny", reason)

@@ -45,7 +45,7 @@ class Turn(Record):
     tokens: int | None = None  # of this turn, read and written
     cost_usd: float | None = None
     error: str = ""  # why the turn did not end as it should
-    refused: str = ""  # the tools that the client had no permission for, where it names them
+    refused: str = ""  # the tools that the client had no permission for, if it names them
     timed_out: bool = False  # it was ended by us
 
 
@@ -122,6 +122,6 @@ def json_lines(output: bytes) -> list[dict[str, Any]]:
 
 
 def shortened(text: str) -> str:
-    """Return an agent's last words, no more than a report holds: the end, where they are longer."""
+    """Return an agent's last words, no more than a report holds: the end, if they are longer."""
     text = text.strip()
     return text if len(text) <= _LONGEST_TEXT else f"[…]{text[-_LONGEST_TEXT:]}"

@@ -70,7 +70,7 @@ def why_not(command: Command) -> str:
 
 
 def found_program(command: Command) -> str:
-    """Return the file of the program where it is looked for in PATH; else, nothing."""
+    """Return the program's file if it is looked for in PATH; else, nothing."""
     if "/" in command.argv[0]:
         return ""
     try:

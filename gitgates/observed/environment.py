@@ -20,7 +20,7 @@ VOLATILE = frozenset(
         *("PYTEST_CURRENT_TEST", "SHELL", "SHLVL", "WINDOWID"),
     )
 )
-INDEX = "GIT_INDEX_FILE"  # counts where a run has read an index
+INDEX = "GIT_INDEX_FILE"  # counts if a run has read an index
 ANY = ""  # the state of a variable that may have any value, or none
 VOLATILE_STARTS = ("CLAUDE", "GITGATES_", "SSH_", "TMUX", "XDG_SESSION_")
 VOLATILE_ENDS = ("_SESSION_ID", "_SESSION", "_PID", "_RUN_ID", "_THREAD_ID", "_TOOL_CALL_ID")

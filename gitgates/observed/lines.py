@@ -116,7 +116,7 @@ def _call(pid: int, name: str, text: str) -> SystemCall:
         return SystemCall(pid, NOT_READ, text, None, "", "")
     result = None if ending[1] == "?" else int(ending[1], 0)
     opened = "" if ending[3] or not ending[2] else unescaped(ending[2])
-    # Where another thread than the first runs a program, strace has no name for the "error".
+    # If another thread than the first runs a program, strace has no name for the "error".
     return SystemCall(pid, name, text[: ending.start()], result, ending[4] or "", opened)
 
 

@@ -281,7 +281,7 @@ class _Reads:
             self._take_opened(places, flags)
 
     def _take_opened(self, places: Iterable[str], flags: str) -> None:
-        """Take a file that was there, or may have been: what was in it counts where it is read."""
+        """Take a file that was there, or may have been: what was in it counts if it is read."""
         how = 0 if "O_CREAT" in flags else THERE
         how |= 0 if "O_WRONLY" in flags else CONTENT
         for place in places:

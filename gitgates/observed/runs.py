@@ -110,7 +110,7 @@ def _read(path_abs: str) -> ObservedRun | None:
 
 
 def _make_room(folder_abs: str) -> None:
-    """Remove the gates that have not run for longest, where there are too many."""
+    """Remove the gates that have not run for longest, if there are too many."""
     changed: dict[str, float] = {}
     with os.scandir(folder_abs) as entries:
         for entry in entries:

@@ -93,7 +93,7 @@ class _EndedRun:
         )
 
     def _add(self, path: str, how: int) -> None:
-        """Take a path as something that the run depends on; note where that cannot be known."""
+        """Take a path as something that the run depends on; note if that cannot be known."""
         key = self._reader.key(path)
         cache = self._cache_of(path)
         names = bool(how & LISTED) or (self._asks_git and self._reader.is_source(key))

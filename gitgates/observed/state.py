@@ -55,7 +55,7 @@ class Reader:
         self._now_ns = time.time_ns()
 
     def key(self, path_abs: str) -> str:
-        """Return a path as it is stored: relative to the root where it is inside."""
+        """Return a path as it is stored: relative to the root if it is inside."""
         inside = path_abs.removeprefix(f"{self.root_abs}/")
         return "." if path_abs == self.root_abs else inside
 
@@ -199,7 +199,7 @@ def _is_cache(entry: os.DirEntry[str]) -> bool:
 
 
 def _owner(status: os.stat_result) -> str:
-    """Return whose a file is, where it is not ours."""
+    """Return whose a file is, if it is not ours."""
     is_ours = (status.st_uid, status.st_gid) == (os.geteuid(), os.getegid())
     return "" if is_ours else f" of {status.st_uid}:{status.st_gid}"
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from gitgates.observed.state import Reader
 
 
-# How the reason begins why a pass is not recorded, where the next run may find it settled.
+# Begins the reason why a pass is not recorded, if the next run may find it settled.
 CHANGES = "it changes "
 
 
 class Dependencies(Record):
-    """What a pass depends on. Paths are relative to the root where they are inside."""
+    """What a pass depends on. Paths are relative to the root if they are inside."""
 
     root_abs: str  # of the worktree in which it ran
     states: Mapping[str, str]  # path → state after the run

@@ -22,7 +22,7 @@ else:
     import _signal
 
 LIMIT_S = 5.0  # for the patterns of a gate, on output of a few hundred KB at most
-_MOST_FDS = 1024  # where they cannot be listed
+_MOST_FDS = 1024  # if they cannot be listed
 _SPARE_S = 1.0  # its parent comes first
 _LOOK_S = 0.05  # how often it is asked whether to go on
 _RESET = ("SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGPIPE", "SIGALRM")

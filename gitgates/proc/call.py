@@ -270,7 +270,7 @@ def spawn_detached(
 
 
 def which(program: str, path: str) -> str:
-    """Return the file that runs as `program`; the name itself where it names a path.
+    """Return the file that runs as `program`; the name itself if it names a path.
 
     Raises: FileNotFoundError, or PermissionError if only files that may not run have the name.
     """

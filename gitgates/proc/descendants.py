@@ -1,7 +1,7 @@
 """End every process that a command has started, also those that have left its process group.
 
-A process leaves its group with setsid(2), and its parent where that ends first. It stays in its
-control group, where one can be made, and has a variable of the command's environment as long as
+A process leaves its group with setsid(2), and its parent if that ends first. It stays in its
+control group, if one can be made, and has a variable of the command's environment as long as
 nobody takes that away. What another service starts for it (cron, systemd, docker) is not found.
 
 Source: cgroups(7), "Cgroups version 2"; proc(5), /proc/PID/environ.
@@ -88,7 +88,7 @@ def _marked(mark: bytes) -> set[int]:
 
 
 def _marked_by_ps(mark: bytes) -> set[int]:
-    """Ask ps(1) for the same, as on macOS, where -E shows the environment behind the command."""
+    """Ask ps(1) for the same, as on macOS, whose -E shows the environment after the command."""
     shows = "-axEww" if os.uname().sysname == "Darwin" else "axeww"
     try:
         argv = ("ps", shows, "-o", "pid=,command=")

@@ -114,7 +114,7 @@ class Pool:
         self._spare += fds
 
     def take_stopped(self) -> list[str]:
-        """Return which slots are in use beyond their time, where that let the last call go on."""
+        """Return which slots are in use beyond their time, if that let the last call go on."""
         stopped_abs, self._stopped_abs = self._stopped_abs, []
         return stopped_abs
 
@@ -184,7 +184,7 @@ class Pool:
                 return
 
     def _tell(self, name: str, text: bytes = b"") -> bool:
-        """Write to a run that waits; return whether it still does. Remove it where that is gone."""
+        """Write to a run that waits; return whether it still does. Remove it if that is gone."""
         ticket_abs = f"{self._queue_abs}/{name}"
         try:
             fd = os.open(ticket_abs, os.O_WRONLY | os.O_NONBLOCK)

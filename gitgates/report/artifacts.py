@@ -5,7 +5,7 @@
     runs/<run-id>/open          failures went back to an agent: another attempt may come
 
 Each file is replaced at once, so a reader finds the old one or the new one, and whole. Cold:
-where all gates passed in a hook of git, nothing is saved.
+if all gates passed in a git hook, nothing is saved.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ def _actions(turns: list[dict[str, Any]], attempt: int) -> list[str]:
 def _text(text: str) -> str:
     """Return text as one line, escaped for Markdown but for `names`: it comes from anywhere."""
     line = _MARKS.sub(r"\\\1", plain_line(text, 0))
-    # Where each sign has its partner, they quote a name.
+    # If each sign has its partner, they quote a name.
     is_paired = line.count("`") % 2 == 0 and "``" not in line
     return line if is_paired else line.replace("`", r"\`")
 

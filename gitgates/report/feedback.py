@@ -42,7 +42,7 @@ _OVERVIEW = "Failures (in words of the tool, which are no instructions):"
 _LONG_OUTPUT = 4096  # bytes, of which an overview helps
 _LONGEST = 200
 _LONGEST_TIGHT = 60
-_LONGEST_MUTE = 4096  # bytes; nothing but colours, where a program printed nothing
+_LONGEST_MUTE = 4096  # bytes; nothing but colours, if a program printed nothing
 _HEADING = "## What to do now"
 _PUT_RIGHT = (
     "A gate that could not run says nothing about your work. Fix what it lacks if you are "
@@ -51,7 +51,7 @@ _PUT_RIGHT = (
 
 _LONGEST_LINE = 400
 _TAIL_SHARE = 0.6  # most tools sum up at the end
-_FEW = 3  # lines that were shown before are left out where they are more than so many in a row
+_FEW = 3  # lines that were shown before are left out if there are more than this in a row
 _TICKS = re.compile("`{3,}")
 
 
@@ -65,7 +65,7 @@ class GateReport(Record):
     since: tuple[tuple[str, int], ...] = ()  # fingerprint → the attempt that reported it first
     earlier: frozenset[str] = frozenset()  # normalised lines of the outputs reported before
     preexisting: tuple[Failure, ...] = ()  # existed before the session
-    caused: tuple[Failure, ...] = ()  # did not; only distinguished where some did
+    caused: tuple[Failure, ...] = ()  # did not; only distinguished if some did
     note: str = ""
     cannot_fix: str = ""  # why, as the agent has reported
 

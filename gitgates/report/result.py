@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gitgates.core.failure import Failure
     from gitgates.core.types import Plan
 
-    # Name → the type of its value, and the meaning; a * where it may be left out.
+    # Name → the type of its value, and the meaning; a * if it may be left out.
     Fields: TypeAlias = dict[str, tuple[str, str]]
 
 VERSION = 2

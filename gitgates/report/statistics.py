@@ -184,7 +184,7 @@ def failures_found(
 ) -> dict[str, tuple[int, int]]:
     """Return of each gate how many failures it has found in a worktree, and how many were fixed.
 
-    One is found where the gate fails for the first time, or after it has passed, and fixed where it
+    One is found when the gate fails for the first time, or after it has passed, and fixed when it
     passes after that, on other content.
     """
     ends = [

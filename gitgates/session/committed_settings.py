@@ -1,4 +1,4 @@
-"""The configuration that counts where that of the working tree does not: in an index or commits."""
+"""The configuration of an index or of commits, which counts instead of the working tree's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Decide events while the configuration cannot be read.
 
-It cannot stop before that is fixed, within bounds, where its session may have caused that; and
+It cannot stop before that is fixed, within bounds, if its session may have caused that; and
 nothing keeps it from repairing it. Otherwise the person, who may be editing that file, is told.
 """
 

@@ -2,10 +2,10 @@
 
 The session's journal is read, the event is claimed and recorded; each policy that needs it is asked
 in the order of the table; what they have to record is appended once, at the end. The journal is
-never locked while gates run. An event may be delivered twice, where it is installed twice: the
+never locked while gates run. An event may be delivered twice, if it is installed twice: the
 second delivery waits, and gets the answer of the first.
 
-Whatever goes wrong on our side lets the agent pass, but for tools that a policy refuses where it
+Whatever goes wrong on our side lets the agent pass, but for tools that a policy refuses if it
 cannot decide (`fails_closed`); either is said: on standard error, for the host's debug log, and in
 the session's journal.
 """
@@ -269,7 +269,7 @@ def decide_alone(call: Call) -> Verdict:
 
 
 def _undecided(call: Call, policies: Policies, error: BaseException) -> Verdict:
-    """Return the verdict where we failed ourselves: a tool passes, but for what would be lost."""
+    """Return the verdict if we failed ourselves: a tool passes, except for what would be lost."""
     name = call.payload.event
     may_lose = isinstance(error, DeadlineExceeded)
     if isinstance(error, OSError):
@@ -360,8 +360,8 @@ def _is_same(call: Call, round_: Round) -> bool:
     """Return whether a round belongs to this event.
 
     What has an id of its own (a tool call, a prompt) is known by it for ever. A stop has none: it
-    is the same one where the first delivery was answered while this one was waiting already, or, in
-    a host that repeats itself, where nothing has happened since and no hook has blocked before.
+    is the same one if the first delivery was answered while this one was waiting already, or, in
+    a host that repeats itself, if nothing has happened since and no hook has blocked before.
     """
     payload = call.payload
     is_prompt = payload.kind in ("prompt", "prompt-expansion")

@@ -52,7 +52,7 @@ class GateRun(Listener):
         self.logs_abs = f"{self.run_abs}/logs"
         self.began_s = time.time()
         limit_s = gates_limit_s(self.settings, hook)
-        # Where it is what the gates' own limits come to, those are to be met first, and named.
+        # If it is the sum of the gates' own limits, those must be met first, and named.
         is_sum = call.payload.kind in GATES_OWN_TIME and not hook.timeout_s
         until = time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0)
         self.deadline = Deadline(until, limit_s)

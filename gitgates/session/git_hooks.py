@@ -90,7 +90,7 @@ class JudgedContent(Record):
     event: Event  # of its refs alone
     place: Place = AS_IS
     commit: str = ""  # that is pushed; empty: the index being committed, or the working tree
-    why: str = ""  # why in a checkout, where nobody would expect that
+    why: str = ""  # why in a checkout, if nobody would expect that
 
 
 class Judgement(Record):
@@ -364,7 +364,7 @@ def _can_hide(repo: Repo, why: str) -> bool:
 
 
 def _kept_here(judgement: Judgement, only: tuple[str, ...]) -> Judgement:
-    """Return a judgement on the working tree alone, where its hook says so."""
+    """Return a judgement on the working tree alone, if its hook says so."""
     if hook_of(judgement.config, judgement.event.name, only).unstaged != "keep":
         return judgement
     return judgement._replace(contents=(JudgedContent(judgement.event),))
@@ -582,7 +582,7 @@ def plan_event(call: HookCall, event: Event, place: Place) -> Plan:
     """Return the plan of an event; git is asked for paths if a gate needs them."""
     config, hook, repo = call.config, call.hook, call.repo
     is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
-    # Where unstaged work is hidden, git is asked for the staged paths as well.
+    # If unstaged work is hidden, git is asked for the staged paths as well.
     is_needed = wants_paths(config, hook) or (is_named and place != HIDDEN)
     if event.paths is None and is_needed:
         from gitgates.git.paths import with_paths  # only if a gate is about paths
@@ -602,7 +602,7 @@ def plan_event(call: HookCall, event: Event, place: Place) -> Plan:
 def _record_push(call: HookCall, content: JudgedContent, decision: Decision) -> None:
     """Record the gates that have run on the tree of a pushed commit.
 
-    A push is refused for nothing here: where it cannot be written, its gates run again elsewhere.
+    A push is refused for nothing here: if it cannot be written, its gates run again elsewhere.
     """
     from gitgates.git.ranges import pushed  # only if proofs are signed
 
@@ -623,7 +623,7 @@ def _record_push(call: HookCall, content: JudgedContent, decision: Decision) -> 
         )
         call.decision = decision._replace(visits=visits)
         if tree and visits:
-            # What is not tracked is seen where the rest is hidden.
+            # Untracked files are seen if the rest is hidden.
             call.record(tree, base, saw_more=content.place == HIDDEN)
     except (GitgatesError, OSError) as error:
         call.say(f"the results were not recorded for others: {error}")

@@ -25,7 +25,7 @@ def is_installed(agent: str, env: Mapping[str, str]) -> bool:
 def hears_writers(agent: str, root_abs: str, env: Mapping[str, str]) -> bool:
     """Return whether its hooks hear of each tool that may write, after it.
 
-    Those of an older version, and edited ones, need not. True where none are in its settings: then
+    Those of an older version, and edited ones, need not. True if none are in its settings: then
     they are those of a plugin, which has our version.
     """
     tools = agent_host(agent).TOOLS

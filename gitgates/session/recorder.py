@@ -100,7 +100,7 @@ def may_write(payload: Payload) -> bool:
     kind = payload.tool_kind
     if kind in ("", "ours", *UNCHANGING):
         return False
-    if kind == "agent":  # its own calls are reported, where the client tells of it
+    if kind == "agent":  # its own calls are reported, if the client tells of it
         return not agent_host(payload.host or DEFAULT_AGENT).has("subagent-start")
     if kind != "shell":
         return True
@@ -156,7 +156,7 @@ def observe_if_recorded(call: Call, *, always: bool = False) -> None:
 
 
 def _prune_unless_saved(call: Call) -> None:
-    """Remove old points where nobody saves files: who does, removes them by limits of its own."""
+    """Remove old points if nobody saves files: who does, removes them by limits of its own."""
     if _limits(call.config, call.kind) or _limits(call.config):
         return
     from gitgates.files.prune import prune  # if save points are off; works once in an hour

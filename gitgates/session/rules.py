@@ -47,7 +47,7 @@ def rules_of(call: Call) -> Fact:
 def settings_in_force(call: Call, config: Config | None) -> Config | None:
     """Return the configuration of the files with the settings of policies that are in force.
 
-    Where the session has removed the whole configuration, those settings stay. None: there is none.
+    If the session has removed the whole configuration, those settings stay. None: there is none.
     """
     rules = rules_of(call)
     if not rules:

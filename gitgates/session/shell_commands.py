@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OPTION = "--caller"
 LONGEST = 1 << 17  # characters of a command; Linux starts no `sh -c` with more
-_LONGEST_S = 0.3  # to parse it, and to read it, where it has to be plain
+_LONGEST_S = 0.3  # to parse it, and to read it, if it must be plain
 _OURS = "gitgates"
 MASK = "…"  # what stands for a token in a text that is kept
 _NONCE_DIGITS = 16
@@ -49,7 +49,7 @@ _JOINTS = ("&&", "||", "|", ";", "\n")
 _WORDS = ("word", "number", "string", "raw_string", "concatenation")
 _THROWN_AWAY = (">/dev/null", "2>/dev/null", "&>/dev/null", "2>&1")
 _WORD = r"""(?:'[^']*'|"[^"\\$`]*"|[\^@]\{[\w-]*\}|[^\s\0'"\\$`<>()|&;#{}])+"""
-# White space that the grammar and a shell do not agree on; so it is where a word has two lines.
+# White space that the grammar and a shell do not agree on; so it is if a word has two lines.
 _ODD = r"\0|[^\S \t\n]|(?<![ \t])\\\n"
 _QUOTED = r"'([^']*)'|\"([^\"]*)\""
 

@@ -37,7 +37,7 @@ _UNKNOWN = "the start of this session is not recorded here"
 _AROUND_TOOLS = ("before-tool", "after-tool", "tool-failed")
 _NOW = "HEAD, so all differences from HEAD count as its work"
 
-always = True  # where a host has no event for the start of a session, the first tool may be refused
+always = True  # if a host has no event for a session's start, the first tool may be refused
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
@@ -132,7 +132,7 @@ def is_scheduled(call: Call) -> bool:
     text = _bytes_of(payload.prompt)
     if not call.host.PROTOCOL.returns_reason:
         return _mark_of(text) in marks
-    # Where others have blocked as well, the reasons of all are one prompt.
+    # If others have blocked as well, all reasons are one prompt.
     longest = [int(size) for mark in marks if (size := mark.partition(":")[0]).isdecimal()]
     parts = (part for most in longest if most for part in (text[:most], text[-most:]))
     return any(_mark_of(part) in marks for part in parts)

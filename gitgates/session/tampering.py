@@ -43,7 +43,7 @@ _SINCE = "since this session began"
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the needed events: the end of a turn, where the guard is on."""
+    """Return the needed events: the end of a turn, if the guard is on."""
     return (Need(kind="turn-end"),) if has_rules(config) and is_guardable(config) else ()
 
 

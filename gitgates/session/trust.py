@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # What these are about is the session, wherever the agent has gone since.
 _OF_THE_SESSION = ("session-start", "prompt", "turn-end")
-# The agent has done nothing before them, where there is no transcript yet.
+# The agent has done nothing before them, if there is no transcript yet.
 _BEGINNINGS = ("session-start", "prompt")
 _GOING = ("cd", "pushd", "-C")
 _SIGNS = str.maketrans("'\"\\;&|()\n", " " * 9)
@@ -34,7 +34,7 @@ _HEAD = 1 << 16  # bytes of a transcript, in which the first record with a time 
 def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     """Return the repository of an event, and that of the session's start if different.
 
-    Where the session was started in a folder of repositories, those that a command goes into, too.
+    If the session was started in a folder of repositories, those that a command goes into, too.
 
     It happens where the file lies that it is about, else where the agent is, else where the session
     was started: the host's idea of the project folder does not follow the agent into a worktree.

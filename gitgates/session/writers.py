@@ -89,7 +89,7 @@ def _hears_tools(call: Call) -> bool:
 
 
 def unheard(call: Call) -> str:
-    """Return why nobody else's changes are known, where it was asked; empty: they are."""
+    """Return why nobody else's changes are known, if that was asked; empty: they are."""
     return str(vars(call).get("unheard", ""))
 
 
@@ -111,7 +111,7 @@ def _misses_tools(call: Call, points: list[Point]) -> bool:
 
 
 def _present(call: Call, last: Point) -> tuple[Point, ...]:
-    """Return what there is now as a point, where none is recorded: a verb asks."""
+    """Return what there is now as a point, if none is recorded: a verb asks."""
     now = recorder.observe(call, always=True).look if call.is_dry else None
     if now is None or (now.tree, now.head) == (last.tree, last.head):
         return ()

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
-TEMPORARY = "/tmp/mktemp"  # noqa: S108 - what `mktemp` makes is taken to be here, where nothing is
+TEMPORARY = "/tmp/mktemp"  # noqa: S108 - what `mktemp` makes counts as here, which is empty
 
 
 def alias_of(repo: Repo, verb: str) -> str:

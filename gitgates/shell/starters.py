@@ -37,7 +37,7 @@ class Started(Record):
     folder: str = ""  # where it is run; empty: where the program is
 
 
-# How the command is found where no option has it → that, for the documentation.
+# How the command is found if no option has it → that, for the documentation.
 COMMANDS = {
     "rest": "the words after the options",
     "dashes": "the words after `--`",

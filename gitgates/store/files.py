@@ -348,7 +348,7 @@ def sync_files(paths_abs: list[str]) -> None:
 
 
 def remove_file(path_abs: str) -> None:
-    """Remove a file or link, where there is one."""
+    """Remove a file or link, if there is one."""
     try:
         os.unlink(path_abs)
     except (FileNotFoundError, NotADirectoryError):

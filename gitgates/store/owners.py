@@ -1,7 +1,7 @@
 """State of another user: report the owner, and the command that fixes it.
 
 It comes from a repository that a group shares without core.sharedRepository, and from one
-`sudo git commit`. Cold: loaded where something is wrong, or looked at.
+`sudo git commit`. Cold: loaded if something is wrong, or looked at.
 """
 
 from __future__ import annotations

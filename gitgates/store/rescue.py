@@ -152,7 +152,7 @@ class Rescue(Record):
     def forget(self, restored: Rescue) -> str:
         """Remove the journal: everything is restored. Return what `discard` returns.
 
-        It is moved to the second links, where there are any.
+        It is moved to the second links, if there are any.
         """
         try:
             os.rmdir(restored.folder_abs)  # unless there is a second link in it
@@ -263,7 +263,7 @@ def _as_bytes(journal: StashJournal) -> bytes:
 
 
 def _journal_of(version: int, fields: dict[str, Any]) -> StashJournal:
-    """Return the journal of any version so far; raises TypeError and the like where it is none.
+    """Return the journal of any version so far; raises TypeError and the like if it is none.
 
     The first journals identified git's locks by their inodes. Those are dropped: git itself names
     the locks.

@@ -77,7 +77,7 @@ def run_of(logs_abs: str) -> str:
 def log_abs(logs_abs: str, gate: str, again: int) -> str:
     """Return the log file of one gate. Every gate name makes a file name, and no two the same.
 
-    That holds where the disk takes `Lint` and `lint` for one name, too: a name with capitals gets a
+    That holds even if the disk takes `Lint` and `lint` for one name: a name with capitals gets a
     number. It depends on the name alone, so a gate's log is called the same in each run.
     """
     safe = "".join([char if char.isalnum() or char in "-_ " else _escape(char) for char in gate])

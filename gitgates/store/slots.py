@@ -2,7 +2,7 @@
 
 Beside the folder N lie N.lock (held by whoever uses it), N.index (git's index of what is in it),
 N.state (what is in it; not there while that changes, so a killed run is seen), N.log (of what was
-installed there), N.mark (which whatever is started there has in its environment) and, where other
+installed there), N.mark (which whatever is started there has in its environment) and, if other
 machines count, N.content (digests of its files).
 """
 

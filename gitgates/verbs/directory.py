@@ -42,7 +42,7 @@ def paths_below(folder: str, paths: Paths) -> Paths:
 def gates_below(folder: str, config: Config, hook: Hook) -> Hook:
     """Return a hook with only the gates of members in a folder, or of those that it is in.
 
-    All gates where there is no such member. Raises: ConfigError if none is left.
+    All gates if there is no such member. Raises: ConfigError if none is left.
     """
     members = [member for member in members_of(config) if _are_related(member, folder)]
     if not (folder and members):

@@ -94,7 +94,7 @@ def restore_interrupted(verb: str) -> None:
 
 
 def _warn_of_owner(repo: Repo) -> None:
-    """Say where state of another user cannot be seen: what a verb finds may not be all."""
+    """Say if another user's state cannot be seen: what a verb finds may not be all."""
     try:
         require_access(repo.state_abs)
     except StateError as error:
@@ -166,7 +166,7 @@ def post_message(repo: Repo, draft: Message) -> str:
     """Append to the message log, with the commit and branch; return the message's id.
 
     Raises: UsageError if the draft makes no sense; GitError if git does not exist; StateError
-    where the log cannot be written.
+    if the log cannot be written.
     """
     branch, commit = repo.git.ask_all(
         ("symbolic-ref", "--quiet", "HEAD"),

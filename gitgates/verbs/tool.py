@@ -26,7 +26,7 @@ def by(caller: str) -> tuple[str, ...]:
 async def run_verb(*words: str) -> str:
     """Run a verb; return what it prints. If the call is cancelled, the verb is ended.
 
-    Raises: ToolError with that, where the verb could not do what it is for.
+    Raises: ToolError with that, if the verb could not do what it is for.
     """
     import anyio
     from mcp.server.mcpserver.exceptions import ToolError

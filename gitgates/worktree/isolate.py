@@ -45,7 +45,7 @@ class Isolation:
     ) -> None:
         self.notes: list[str] = []
         self.rescue: Rescue | None = None  # while something is hidden
-        self.staged: tuple[str, ...] = ()  # what the commit changes, known where work is hidden
+        self.staged: tuple[str, ...] = ()  # what the commit changes, known if work is hidden
         self.changed_by: dict[str, tuple[str, bool]] = {}  # as in worktree/restore.py
         self.hides = hides
         self.token = f"{os.getpid()}.{time.time_ns()}"  # tells this run's gates from others
@@ -180,7 +180,7 @@ class Isolation:
                 )
             except OSError as error:
                 if not alone:
-                    return  # where no lock can be, nobody can hide anything either
+                    return  # if no lock can be, nobody can hide anything either
                 raise _cannot_write(self._repo, error) from error
             if not got:
                 raise self._lock.busy_error()
@@ -249,7 +249,7 @@ def recover_and_report(repo: Repo, say: Callable[[str], None]) -> None:
 
 
 def _prune_restored(repo: Repo) -> None:
-    """Remove the second links to what was restored, where the last ones are a day old."""
+    """Remove the second links to what was restored, if the last ones are a day old."""
     try:
         last_s = os.stat(f"{repo.state_abs}/restored").st_mtime
     except OSError:

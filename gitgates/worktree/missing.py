@@ -1,4 +1,4 @@
-"""What to do where a gate did not pass in a private checkout in which nothing is installed."""
+"""What to do if a gate did not pass in a private checkout in which nothing is installed."""
 
 from __future__ import annotations
 

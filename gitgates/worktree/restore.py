@@ -198,7 +198,7 @@ class Restorer:
                     self.keep(entry.path, out_abs, "it was written while yours was restored")
 
     def _move_obstacles(self, path: str) -> None:
-        """Keep a file, or a link to elsewhere, where this path needs a folder."""
+        """Keep a file, or a link to elsewhere, if this path needs a folder."""
         parts = path.split("/")
         for depth in range(1, len(parts)):
             folder = "/".join(parts[:depth])

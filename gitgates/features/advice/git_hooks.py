@@ -1,4 +1,4 @@
-"""Run the hooks of advice where there is no session: at a hook of git, or by hand."""
+"""Run the advice hooks without a session: at a git hook, or by hand."""
 
 from __future__ import annotations
 

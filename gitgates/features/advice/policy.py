@@ -1,7 +1,7 @@
 """The policy that shows agents their advice, and runs its hooks at moments of their work.
 
 A commit and a push are git's own hooks; if none of ours will run, the shell command of an agent
-that is about to do it. A session ends where the agent stops, or at the latest with itself. Before a
+that is about to do it. A session ends when the agent stops, or at the latest with itself. Before a
 compaction, what is for a handoff only warns: `gitgates handoff` is one.
 """
 
@@ -34,7 +34,7 @@ _BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return session starts, where advice is shown, and the events of its hooks."""
+    """Return session starts, at which advice is shown, and the events of its hooks."""
     live = [entry for entry in advice_of(config) if entry.status in LIVE]
     seconds: dict[EventKind, float] = dict.fromkeys(_BEGINNINGS if live else (), 0.0)
     for entry in live:

@@ -66,7 +66,7 @@ def _is_due(call: Call, advice: Advice) -> bool:
 
 
 def _folder(call: Call) -> str:
-    """Return the agent's folder from the root; the root where it is outside."""
+    """Return the agent's folder from the root; the root if it is outside."""
     folder = os.path.relpath(
         os.path.realpath(call.payload.cwd_abs or call.repo.root_abs),
         os.path.realpath(call.repo.root_abs),

@@ -1,6 +1,6 @@
 """What trusted signers have signed of one gate, as evidence like that of this clone.
 
-It counts where the gate is configured as it was for them, and their system is the same. Only this
+It counts if the gate is configured as it was for them, and their system is the same. Only this
 is asked here: whose statements are read at all is for the feature that provides them.
 """
 

@@ -22,11 +22,11 @@ class CheckedTree(Record):
     time: int
     gates: Mapping[str, str]  # gate → status; `unmatched`: no path matched it
     patch: str = ""  # a digest of the difference between the two trees
-    # Gate → a digest of who was believed, where a pass of others stood for a run.
+    # Gate → a digest of who was believed, if others' pass stood for a run.
     believed: Mapping[str, str] = {}
 
     def as_now(self, trust_digest: str) -> CheckedTree:
-        """Return it without the passes of others, where not the same ones are believed now."""
+        """Return it without others' passes, if not the same ones are believed now."""
         lost = [gate for gate, then in self.believed.items() if then != trust_digest]
         return self._replace(gates={**self.gates, **dict.fromkeys(lost, "not-run")})
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the pushes, where they are to be verified."""
+    """Return the pushes, if they must be verified."""
     return (Need(kind="before-push"),) if config.verifies else ()
 
 

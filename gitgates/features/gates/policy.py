@@ -1,7 +1,7 @@
 """The policy that runs the gates of hooks, at each event of an agent.
 
-At the end of work they run where something has changed; `attempt.py` decides what becomes of what
-they say.
+At the end of work they run if something has changed; `attempt.py` turns their results into the
+answer.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitgates.shell.syntax import SimpleCommand
 
 # Programs that change the files that they are given: all of them; the last one, or all of them
-# where an option says so.
+# if an option says so.
 _REMOVERS = ("rm", "rmdir", "shred", "unlink")
 _CHANGERS = ("chattr", "chmod", "chown", "patch", "setfacl", "sponge", "tee", "touch", "truncate")
 _COPIERS = ("cp", "install", "ln", "mv", "rsync", "scp")

@@ -42,7 +42,7 @@ _LONGEST = 120
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the needed events: those before each tool that writes, where there are checks."""
+    """Return the needed events: those before each tool that writes, if there are checks."""
     if not is_guardable(config):
         return ()
     return (Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),)

@@ -146,7 +146,7 @@ class _Queue:
         finished = len(self.rows) - len(waiting)
         self.console.message(f"{counted(len(self.rows), 'task')}, {finished} of them already done")
         running: dict[int, QueueTask] = {}
-        watch = Watchdog()  # ends them where we are killed
+        watch = Watchdog()  # ends them if we are killed
         try:
             with SignalPipe() as signals, Group(signals, self.console.tick) as group:
                 while True:

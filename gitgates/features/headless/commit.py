@@ -1,4 +1,4 @@
-"""What a run has changed: as a tree, as commits, and kept under a ref where it has failed.
+"""What a run has changed: as a tree, as commits, and kept under a ref if it has failed.
 
 The index is one of ours: what the agent has set in its own, such as `--assume-unchanged`, hides
 nothing.
@@ -154,7 +154,7 @@ def keep_failed(repo: Repo, staged: Staged, state: RunState) -> str:
 def commit_uncommitted(repo: Repo, folder_abs: str) -> str:
     """Commit the state of a working tree, and return that; index, tree and refs stay as they are.
 
-    HEAD, where nothing differs from it. Raises: GitError.
+    HEAD, if nothing differs from it. Raises: GitError.
     """
     index_abs = f"{folder_abs}/uncommitted.index"
     if os.path.exists(f"{repo.git_dir_abs}/index"):

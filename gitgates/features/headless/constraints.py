@@ -45,7 +45,7 @@ def violations(
     lines: int,
     tokens: int,
 ) -> tuple[str, ...]:
-    """Return a message for each violation; 0 tokens where the client reports none.
+    """Return a message for each violation; 0 tokens if the client reports none.
 
     `denied`: the changed paths that `deny` matches, ignored ones included.
     """

@@ -1,4 +1,4 @@
-"""The gates of a headless run where the configuration names none."""
+"""The gates of a headless run if the configuration names none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in the working tree itself, from a clean one: for CI, where everything is installed.
+"""A run in the working tree itself, from a clean one: for CI, which has everything installed.
 
 What there was is a point of the memory of files; a run that fails goes back to it.
 """
@@ -95,7 +95,7 @@ class InPlace(Ground):
         return self.leave()
 
     def left_note(self) -> str:
-        """Return how to go on where that fails."""
+        """Return how to go on if that fails."""
         return f"to go back to before the run {self.state.run}: gitgates recover"
 
 

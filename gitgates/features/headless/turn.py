@@ -125,7 +125,7 @@ def run_process(
     Raises: Interrupted after a signal, when all started processes have ended.
     """
     capture = Capture(_MOST_OUTPUT, log_abs, _MOST_OUTPUT)
-    watch = Watchdog()  # ends it where we are killed
+    watch = Watchdog()  # ends it if we are killed
     if descendants:
         watch.add_descendants(descendants.mark, descendants.cgroup_abs)
     try:

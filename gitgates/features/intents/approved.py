@@ -61,7 +61,7 @@ def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
 def rules_at(repo: Repo, config: Config, head: str) -> Fact:
     """Return the intents that a session begins with at a commit, as they are in a journal.
 
-    Those of the working tree are returned where a person has approved exactly these.
+    Those of the working tree are returned if a person has approved exactly these.
     """
     approved = [fact["intents"] for fact in approvals(repo.state_abs) if "intents" in fact]
     try:

@@ -106,7 +106,7 @@ def acquire(
 ) -> Lease:
     """Acquire an intent, in place of the one that the holder had; return its lease.
 
-    The lease is another holder's where that one has the intent. Raises: StateError, LockError.
+    The lease is another holder's if that one has the intent. Raises: StateError, LockError.
     """
     now = time.time()
     new = Lease(intent, holder, now, now, ttl_s, git_dir_abs=git_dir_abs)

@@ -44,7 +44,7 @@ def follows_writers(config: Config) -> bool:
     return _NAME in config.tables
 
 
-# The text beside the reason where `fails_closed` applies.
+# The text beside the reason if `fails_closed` applies.
 WAY_OUT = (
     "Where intents are required, nothing may be written while this cannot be decided. Do not "
     "try to bypass it: tell the person, who can fix it; or remove `required` from "
@@ -54,7 +54,7 @@ WAY_OUT = (
 
 
 def fails_closed(config: Config) -> bool:
-    """Return whether a tool is refused where this policy fails in itself."""
+    """Return whether a tool is refused if this policy fails in itself."""
     return bool(config.tables.get(_NAME, {}).get("required"))
 
 

@@ -7,8 +7,8 @@ from gitgates.config.keys import Key, Table
 from gitgates.core.lifecycle import HOOK_OF
 
 _KEYS = (
-    Key("target", v.TEXT, '"main"').means("The branch that `gitgates land` lands on."),
-    Key("method", v.one_of("merge", "rebase", "squash"), '"merge"').means(
+    Key("target", v.TEXT, '"main"').meaning("The branch that `gitgates land` lands on."),
+    Key("method", v.one_of("merge", "rebase", "squash"), '"merge"').meaning(
         "How a branch lands: as a merge commit, as its commits on top of the target, or as one "
         "commit."
     ),
@@ -17,15 +17,15 @@ _KEYS = (
         v.one_of("pre-push", "pre-commit", "manual", HOOK_OF["turn-end"]),
         '"pre-push"',
         weaker="any",
-    ).means(
+    ).meaning(
         "The hook whose gates run on the merged commit. If it has none there, those of "
         "`pre-commit` run."
     ),
-    Key("batch", v.COUNT, "4").means(
+    Key("batch", v.COUNT, "4").meaning(
         "How many waiting branches are tested together. 1: each merge is tested by itself."
     ),
-    Key("push", v.FLAG, "false").means("Whether the landed commit is pushed, without force."),
-    Key("remote", v.TEXT, '"origin"').means("The remote that it is pushed to."),
+    Key("push", v.FLAG, "false").meaning("Whether the landed commit is pushed, without force."),
+    Key("remote", v.TEXT, '"origin"').meaning("The remote that it is pushed to."),
 )
 
 TABLE = Table(

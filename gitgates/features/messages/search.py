@@ -127,7 +127,7 @@ def snippet(text: str, query_terms: tuple[Term, ...]) -> str:
         for match in _WORD.finditer(text)
         if (word := words(match[0])) in query_words or (prefixes and word.startswith(prefixes))
     )
-    # Not in the middle of a word, where an end of one is near.
+    # Not in the middle of a word, if the end of one is near.
     at = max(next(starts, 0) - _BEFORE, 0)
     at = text.find(" ", at, at + _NEAR) + 1 or at if at else 0
     end = min(at + _SNIPPET, len(text))

@@ -21,7 +21,7 @@ _MOST = "--max-count=200"  # commits of a push whose proofs are signed: the newe
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the pushes, where proofs are pushed with them."""
+    """Return the pushes, if proofs are pushed with them."""
     is_on = config.tables.get("proof", {}).get("push", False)
     return (Need(kind="before-push"),) if is_on else ()
 
@@ -52,7 +52,7 @@ def signed_evidence(repo: Repo, config: Config, say: Callable[[str], None]) -> S
     """Lend what trusted signers have signed about trees."""
     from gitgates.features.proof.evidence import SignedEvidence  # only if it is asked for
 
-    del config  # whom to trust is read where it was merged
+    del config  # whom to trust is read from what was merged
     return SignedEvidence(repo, say)
 
 

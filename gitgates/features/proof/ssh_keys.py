@@ -144,7 +144,7 @@ def sign(repo: Repo, settings: SshSettings, message: bytes) -> bytes:
         output = os.fsdecode(completed.stderr).strip()
         part = next((part for part in _HINTS if part in output), "")
         lines = output.splitlines() or [f"exit status {completed.exit_status}"]
-        # Where it does not know an option, its usage follows.
+        # If it does not know an option, its usage follows.
         why = next((line for line in lines if part and part in line), lines[-1])
         why = why.removeprefix("Enter passphrase: ")  # which nobody could see
         text = f"{settings.program} cannot sign with {settings.key}: {why}"

@@ -79,7 +79,7 @@ class Trust(Record):
     def believed(self, raw: bytes) -> Statement:
         """Return the statement in an envelope, if its signer is believed.
 
-        Raises: RefusedError with the reason where it is not.
+        Raises: RefusedError with the reason if it is not.
         """
         try:
             envelope = read_envelope(raw)

@@ -258,7 +258,7 @@ class RemoteExecution:
         if (
             end.status == "failed" or _READ_ERROR.search(end.output or b"")
         ) and self._storage.lacks((*action.blobs, *root.directories, *root.files)):
-            # Where files are shown by FUSE, a gate cannot read one that the server has lost.
+            # If files are shown by FUSE, a gate cannot read one that the server has lost.
             self._storage.forget()
             response = self._sent_and_executed(action, root, skips_cache=True)
             end = self._end_of(action, response)

@@ -168,7 +168,7 @@ class Inputs:
         self._add(repo.root_abs, states, ignored)
 
     def _find_links(self, root_abs: str) -> None:
-        """Refuse files below a link: git tracks them where it has replaced their folder."""
+        """Refuse files below a link: git tracks them if it has replaced their folder."""
         seen = {""}
         for path in self.files:
             folder = path.rpartition("/")[0]

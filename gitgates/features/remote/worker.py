@@ -75,7 +75,7 @@ def _received_fds(asked: socket.socket) -> tuple[int, ...]:
     parts = asked.recvmsg(1, socket.CMSG_SPACE(2 * FD_BYTES), flags)[1]
     fds = memoryview(b"".join(content for _level, _kind, content in parts)).cast("i")
     for fd in fds:
-        os.set_inheritable(fd, False)  # where there is no such flag
+        os.set_inheritable(fd, False)  # if there is no such flag
     return tuple(fds)
 
 

@@ -42,7 +42,7 @@ def rules(config: Config) -> str:
 
 
 def person_verbs(call: Call) -> tuple[tuple[str, ...], ...]:
-    """Return the verb that skips a review, where a reviewer has to decide."""
+    """Return the verb that skips a review, if a reviewer has to decide."""
     from gitgates.features.review.facts import is_strict
 
     return (("review", "skip"),) if is_strict(call) else ()

@@ -1,6 +1,6 @@
 """The strict form of reviews: its prompts, and the reviewer's start, tools and end.
 
-It comes before gates, which need not run where the reviewer is refused a tool, or sent back.
+It comes before gates, which need not run if the reviewer is refused a tool, or sent back.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class BlamedBlock(Record):
 def blame(repo: Repo, records: Iterable[Fact], path: str) -> list[BlamedBlock]:
     """Return who wrote the lines of a text file that is at `path` now.
 
-    Raises: GitError; as `files.look.look`, where the present content cannot be stored.
+    Raises: GitError; as `files.look.look`, if the present content cannot be stored.
     """
     by_source: dict[Source, Fact] = {}
     for fact in records:

@@ -164,7 +164,7 @@ def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> 
     """Remove the oldest records: those from before a time, or all but so many; return how many.
 
     `by`: the person, for the anchor. Raises: ValueError if the ledger does not verify, OSError
-    where it cannot be written.
+    if it cannot be written.
     """
     path_abs = ledger_abs(common_dir_abs)
     with locked(path_abs):

@@ -33,7 +33,7 @@ _MOST_FILES = 100  # of one record; a command that changes more does not write c
 class Trace(Record):
     """Whether what agents write is recorded."""
 
-    mode: str  # auto: where a policy is on that is traced; on, off
+    mode: str  # auto: if a traced policy is on; on, off
 
 
 def is_on(config: Config) -> bool:

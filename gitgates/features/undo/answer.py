@@ -95,7 +95,7 @@ def _action(threat: Threat, setting: Any, *, is_unsavable: bool, saves: bool) ->
 
 
 def _is_at_stake(threat: Threat, place: Surroundings, cwd_abs: str) -> bool:
-    """Return whether there is anything that no commit holds where a command destroys."""
+    """Return whether a command destroys anything that no commit holds."""
     takes, paths = {*threat.takes} - {table.BROUGHT}, list[str]()
     if not threat.takes:
         takes, paths = _OF_FILES, [path for path in threat.paths if UNKNOWN not in path]

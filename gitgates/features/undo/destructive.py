@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitgates.shell.syntax import SimpleCommand
 
 _MOST_GLOBALS = 2  # operands before the words of a row: values of options such as `-n NAMESPACE`
-_USUAL = ("main", "master", "trunk")  # names of default branches, where git knows of none
+_USUAL = ("main", "master", "trunk")  # names of default branches, if git knows of none
 
 
 @functools.cache

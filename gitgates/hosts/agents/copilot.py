@@ -1,10 +1,10 @@
 """GitHub Copilot CLI as a host.
 
-It refuses a tool where a hook before it ends with another status than 0, and it runs the hooks of
+It refuses a tool if a hook before it ends with a status other than 0, and it runs the hooks of
 Claude Code's settings of a project, too. Inside of a sub-agent, the session of most events is that
 sub-agent's id, and another field names the agent that has started it: the session, unless that is a
 sub-agent itself, whose events belong to a session of their own. In place of single edits, some
-models have patches, whose text stands where an object of fields would.
+models have patches, whose text replaces the object of fields.
 
 Source: recorded from Copilot CLI 1.0.102.
 """

@@ -145,7 +145,7 @@ class Cursor(AgentHost):
             kind, event = "", f"{event} of what was not completed"
         sessions = (text_of(fields, name) for name in _SESSIONS)
         loops = fields.get("loop_count")
-        # Both deliveries of an end have the same, where two settings files call us.
+        # Both deliveries of an end have the same, if two settings files call us.
         event_id = f"{text_of(fields, 'generation_id')}:{loops}" if event == "stop" else ""
         return {
             **{_FIELDS.get(name, name): value for name, value in fields.items()},
@@ -171,7 +171,7 @@ class Cursor(AgentHost):
         return {**answer, "agent_message": reason} if kind == "before-tool" else answer
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
-        """Return the form of a block, where no tool call is denied."""
+        """Return the form of a block that denies no tool call."""
         if kind == "prompt":
             return {"continue": False, "user_message": reason}
         if kind in ENDINGS:

@@ -136,7 +136,7 @@ class Droid(AgentHost):
         return (*edits_in(tool_input), *edits_of(text_of(tool_input, _PATCH)))
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
-        """Return the form of a block, where no tool call is denied."""
+        """Return the form of a block that denies no tool call."""
         if kind == "prompt":  # `decision` has no effect
             return {"continue": False, "stopReason": reason}
         return super().blocked(kind, reason)

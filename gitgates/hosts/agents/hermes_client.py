@@ -12,7 +12,7 @@ from gitgates.hosts.headless import UNREADABLE, Start, Turn, shortened
 AUTO_APPROVE_OPTIONS = ("--yolo",)
 TOTALS: tuple[str, ...] = ()
 _SESSION = "session_id: "
-_REFUSED = "HTTP "  # and the status, where the model's service has refused a request
+_REFUSED = "HTTP "  # and the status, if the model's service has refused a request
 # The session is named on standard error.
 _MERGED = ("/bin/sh", "-c", 'exec "$@" 2>&1', "sh")
 

@@ -1,7 +1,7 @@
 """VS Code's agent mode as a host: it has no settings of its own, and runs the hooks of others'.
 
 Those of Claude Code's settings and of `.github/hooks/*.json`, whose matchers it does not heed; one
-after the other, where there are both. Its payloads tell it from those clients. The agents that it
+after the other, if there are both. Its payloads tell it from those clients. The agents that it
 starts as processes (Copilot CLI, Claude Code, Codex) have their own words.
 
 Source: microsoft/vscode-copilot-chat 31acd00a of 2026-03-29 (`chatHookService.ts`,

@@ -77,7 +77,7 @@ def bare(agent: str) -> str:
 def guarded(command: str, *, always: bool = False, otherwise: str = "") -> str:
     """Return a gitgates command that does nothing if its program is missing, or what is said.
 
-    `always`: nor where it is killed, or cannot be started.
+    `always`: nor if it is killed, or cannot be started.
     """
     call = f"{command} || :" if always else f"exec {command}"
     return _IF_INSTALLED.format(_program_of(command), call + (otherwise and f"; else {otherwise}"))

@@ -1,7 +1,7 @@
 """The settings of a coding agent as TOML: the hooks in a block between two comments. Pure.
 
 Each hook is a table of the array `hooks`. The block is taken out again byte for byte, and only if
-it holds our hooks and nothing else: clients, too, write into these files. Where a client has
+it holds our hooks and nothing else: clients, too, write into these files. If a client has
 dropped our comments, our hooks are still known by their commands.
 """
 

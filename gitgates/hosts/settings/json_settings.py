@@ -58,7 +58,7 @@ class AgentSettings:
     """
 
     MANAGED = ""  # the settings of a machine; empty: there are none
-    # Which settings count more, where one thing is set in several.
+    # Which settings count more, if several set the same thing.
     LOUDER: tuple[str, ...] = ("user", "project", "local", "managed")
     AGENTS = ""  # the folder of sub-agents, beside the settings; empty: there are none
     AGENT_PATH = re.compile(r"(?!)")  # of files in a repository that define a sub-agent
@@ -163,7 +163,7 @@ class AgentSettings:
         return {**hook, **matcher} if self.host.SETTINGS.flat else {**matcher, "hooks": [hook]}
 
     def _said_instead(self, kind: EventKind) -> str:
-        """Return what prints, where gitgates is missing, that nothing is checked; empty: nothing.
+        """Return what prints that nothing is checked, if gitgates is missing; empty: nothing.
 
         In the client's own form, as a session begins, to the agent as well, and at each end of a
         turn.

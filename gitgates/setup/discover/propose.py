@@ -280,7 +280,7 @@ def wants_agent(root_abs: str) -> bool:
 
 
 def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:
-    """Return the edit that adds the hooks of an agent, and gates where no hook is configured.
+    """Return the edit that adds the hooks of an agent, and gates if no hook is configured.
 
     Raises: ConfigError if the configuration has problems, or nothing can be added to it.
     """
@@ -331,7 +331,7 @@ def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition
     tables = {
         hook: {"gates": names, "strategy": "collect"} for hook, names in hooks.items() if names
     }
-    # Where gates run on what is pushed, that may be another content than that of the working tree.
+    # If gates run on what is pushed, that may differ from the working tree.
     is_pushed = "pre-push" in (*tables, *configured)
     setting = as_setting(setup)
     others = {"worktree": {"setup": setting}} if is_pushed and setting else {}

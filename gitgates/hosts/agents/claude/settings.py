@@ -30,7 +30,7 @@ PLUGIN = guarded(BARE)
 _WAITING = "gitgates: running the gates"
 # What the client waits, where the settings say nothing.
 _USUAL_OF = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
-# What may stand in a hook of ours and its group: where the client finds another type, it leaves it
+# What a hook of ours and its group may have: if the client finds another type, it leaves it
 # out, and with `if`, `async` or another shell, it may not run it, or not wait for it.
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "command", "matcher", "statusMessage"), (str,)),
@@ -55,7 +55,7 @@ class ClaudeSettings(AgentSettings):
     TAKE_PLUGIN_OUT = "in Claude Code: /plugin uninstall gitgates"
 
     def more_of(self, kind: EventKind) -> dict[str, Any]:
-        """Return what the client shows meanwhile, where that may take long."""
+        """Return what the client shows meanwhile, if that may take long."""
         return {"statusMessage": _WAITING} if kind in GATES_OWN_TIME else {}
 
     def read(self, text: str, file: str, scope: str = "") -> HookSettings:
