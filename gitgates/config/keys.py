@@ -104,10 +104,10 @@ TOP_KEYS: tuple[Key, ...] = (
     Key("jobs", v.COUNT, "0").meaning(
         "How many gates run at once with the strategy `collect`; 0: one per CPU."
     ),
-    Key("resources", v.RESOURCE_COUNTS, "{}").means(
+    Key("resources", v.RESOURCE_COUNTS, "{}").meaning(
         "How many gates may have a resource at once: `{ db = 2 }`. Any other: one."
     ),
-    Key("max_output", v.SIZE, '"64 KiB"').means(
+    Key("max_output", v.SIZE, '"64 KiB"').meaning(
         "How much of a gate's output is kept and shown: half from its head, half from its tail."
     ),
     Key("max_log", v.SIZE, '"16 MiB"').meaning(
@@ -276,12 +276,12 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("max_age", v.DURATION, weaker="greater", missing=0.0).meaning(
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
     ),
-    Key("resources", v.RESOURCES, "[]").means(
+    Key("resources", v.RESOURCES, "[]").meaning(
         'What the gate needs for itself on this machine: `["db", "port:5432"]`. Gates of any '
         "repository and worktree that name the same take turns. "
         "[How](../how-to/parallel.md#ports-and-databases)."
     ),
-    Key("retry", v.RETRY, weaker="greater").means(
+    Key("retry", v.RETRY, weaker="greater").meaning(
         "How often a gate that fails runs again on the same content, up to 9 times. If it passes "
         "then, it is `flaky`: a warning, and no pass that is reused. Unset: 0. "
         "[How](../how-to/add-a-gate.md#a-flaky-gate)."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.core.policy import lenders
+from gitgates.core.policy import providers
 from gitgates.engine.command import ACTIVE, HELD
 from gitgates.engine.job import Admission
 from gitgates.engine.plan import OFF, REUSE, is_reusable
