@@ -12,11 +12,11 @@ from __future__ import annotations
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Verdict
-from gitgates.session.facts import NO_RESULT, RoundEntry, StopEntry
+from gitgates.session.facts import ANY, NO_RESULT, RoundEntry, StopEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from gitgates.core.types import Hook, Level
     from gitgates.session.call import Call
@@ -43,6 +43,8 @@ class Attempt(Record):
     verdict: Level
     deciding: tuple[tuple[str, str], ...]  # gate and status of each that asks for the verdict
     diverges: str = ""  # why the failures seem not to go away; empty: they may yet
+    given_up: Mapping[str, str] = {}  # gate → why the agent cannot fix it, and `ANY`
+    waits: bool = False  # a command of the agent runs in the background
 
 
 class Ruling(Record):
@@ -72,10 +74,10 @@ def rule(
         return Ruling(STOP, STOPPED)
     before = session.rounds_of(hook.name, attempt.agent, attempt.prompt, attempt.gates)
     blocked = [round_ for round_ in before if round_.outcome == BLOCKED]
-    given_up = session.reasons_not_to_fix(attempt.prompt)
+    given_up = attempt.given_up or session.reasons_not_to_fix(attempt.prompt)
     most = hook.max_retries
-    if attempt.deciding and all(gate in given_up for gate, _status in attempt.deciding):
-        outcome, how = CANNOT_FIX, "because it reported that it cannot fix this"
+    if how := _why_given_up(attempt, given_up):
+        outcome = CANNOT_FIX
     elif how := reached(blocks, breaker):
         outcome = BREAKER
     elif most == 0:
@@ -94,6 +96,17 @@ def rule(
     )
     stops = hook.on_exhausted == "stop" and outcome in _USED_UP and not was_told
     return Ruling(STOP if stops else ALLOW, outcome, len(blocked), how)
+
+
+def _why_given_up(attempt: Attempt, given_up: Mapping[str, str]) -> str:
+    """Return why an agent may end its turn, as it has reported itself; empty if it may not."""
+    if question := given_up.get(ANY):
+        return f"because it has a question: {question}"
+    if ANY in given_up and attempt.waits:
+        return "because it waits for a command in the background"
+    if attempt.deciding and all(gate in given_up for gate, _status in attempt.deciding):
+        return "because it reported that it cannot fix this"
+    return ""
 
 
 def is_reported_unable(deciding: tuple[tuple[str, str], ...], rounds: Iterable[Round]) -> bool:

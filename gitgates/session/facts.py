@@ -117,11 +117,11 @@ class BaselineEntry(LazyRecord):
 
 @entry("cannot-fix")
 class CannotFixEntry(LazyRecord):
-    """The agent reports that it cannot fix the failure of a gate."""
+    """The agent reports that it cannot fix the failure of a gate, or ends its turn all the same."""
 
     prompt: str  # the number of the person's prompt; empty: the current one
-    gate: str  # its name
-    reason: str  # the reason that the agent has given
+    gate: str  # its name; empty: the turn ends, whichever fails
+    reason: str  # the reason that the agent has given, or its question; empty: it waits for a shell
 
 
 @entry("warning")
@@ -259,8 +259,14 @@ class Session(Record):
         )
 
     def reasons_not_to_fix(self, prompt: str) -> dict[str, str]:
-        """Return gate → reason why the agent reported that it cannot be fixed, in this prompt."""
+        """Return gate → reason why the agent reported that it cannot be fixed, in this prompt.
+
+        `ANY`: why its turn ends, whichever fails: its question; empty: it waits for a shell.
+        """
         return {gate: reason for prompt_id, gate, reason in self.cannot_fix if prompt_id == prompt}
+
+
+ANY = ""
 
 
 class Baseline(Record):

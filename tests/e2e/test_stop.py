@@ -392,3 +392,16 @@ def test_from_nothing_to_a_blocked_stop_in_one_command(tmp_path: Path) -> None:
     assert "BAD-IS-THERE" in run.told(2)
     assert "gates failed (`lint`)" in run.told(2)
     assert (run.turns, run.ends) == (4, ["completed"])
+
+
+def test_a_turn_that_ends_with_a_question(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    ask = bash("gitgates cannot-fix --question 'Which name?'")
+    run = scene.run(
+        *(write(scene.at("bad.txt"), "x"), ask, "which?", "well"), prompts=("go", "any")
+    )
+    first, second = (answer.get("systemMessage", "") for answer in run.answers("Stop")[:2])
+    assert "stop because it has a question: Which name?" in first
+    assert "BAD-IS-THERE" in run.told_ever()
+    assert "Which name?" not in second
+    assert run.answers("Stop")[1]["decision"] == "block"

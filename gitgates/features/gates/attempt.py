@@ -9,6 +9,7 @@ from gitgates.core.types import BLOCK, STOP, WARN, Decision, Verdict
 from gitgates.report.feedback import feedback, person_text, readable, stop_text, warning_text
 from gitgates.session.breaker import (
     BLOCKED,
+    CANNOT_FIX,
     EXHAUSTED,
     NOT_CONVERGING,
     PASSED,
@@ -17,6 +18,7 @@ from gitgates.session.breaker import (
     rule,
 )
 from gitgates.session.facts import (
+    ANY,
     FLAKY,
     NO_RESULT,
     UNCHECKED,
@@ -69,7 +71,7 @@ class StopAttempt:
         self._session = call.session
         self._tree = call.tree  # that the gates will see; empty: not known for certain
         self._notes: list[str] = []  # on what was not done
-        self._given_up = self._session.reasons_not_to_fix(call.prompt)
+        self._given_up = self._reasons_of_before() | self._session.reasons_not_to_fix(call.prompt)
         self._rounds = self._session.rounds_of(
             payload.event, payload.agent_id, call.prompt, run.listed
         )
@@ -123,6 +125,14 @@ class StopAttempt:
         verdict = self._verdict(ruling, report._replace(notes=notes))
         verdict = verdict._replace(entries=(*learnt, *verdict.entries))
         return self._keep(ruling, verdict, decision, statuses, failures=failures, notes=notes)
+
+    def _reasons_of_before(self) -> dict[str, str]:
+        """Return why gates that fail on the same content could not be fixed in an earlier turn."""
+        last = next(reversed(self._same_gates()), None)
+        if last is None or (last.outcome, last.tree) != (CANNOT_FIX, self._tree):
+            return {}
+        reasons = self._session.reasons_not_to_fix(last.prompt)
+        return {gate: reasons[gate] for gate in reasons if gate != ANY}
 
     def _has_passed(self) -> bool:
         """Return whether the last run of the gates passed on the same content.
@@ -185,6 +195,10 @@ class StopAttempt:
             diverges=does_not_converge(
                 (*(round_.fingerprints() for round_ in self._rounds), marks)
             ),
+            given_up=self._given_up,
+            waits=any(
+                (task.kind, task.status) == ("shell", "running") for task in call.payload.background
+            ),
         )
         most = call.config.breaker
         return rule(self._session, attempt, call.hook, blocks=call.blocks, breaker=most)
@@ -206,7 +220,7 @@ class StopAttempt:
             verdict.to_agent,
             verdict="warned" if is_warning else ruling.outcome,
             tree=self._tree,
-            cannot_fix=tuple(self._given_up.items()),
+            cannot_fix=tuple(pair for pair in self._given_up.items() if pair[0] != ANY),
             notes=notes,
         )
         if ruling.outcome == PASSED:

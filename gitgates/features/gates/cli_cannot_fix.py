@@ -12,7 +12,7 @@ from gitgates.core.policy import policy_gates
 from gitgates.core.types import Config
 from gitgates.git.repo import Repo
 from gitgates.session.caller import Caller, identify, name_of
-from gitgates.session.facts import CannotFixEntry, fold
+from gitgates.session.facts import ANY, CannotFixEntry, fold
 from gitgates.session.journal import fact_of
 from gitgates.session.shell_commands import OPTION
 from gitgates.store.log import Journal, session_journal, sessions, write_ledger
@@ -23,26 +23,32 @@ _LONGEST = 2000
 
 
 @click.command("cannot-fix")
-@click.argument("gate", shell_complete=complete_gates)
+@click.argument("gate", required=False, default="", shell_complete=complete_gates)
+@click.option("--reason", default="", help="Why it cannot be fixed here, for the person to read.")
+@click.option("--question", default="", help="What the person has to answer before you go on.")
 @click.option(
-    "--reason", required=True, help="Why it cannot be fixed here, for the person to read."
+    "--wait", is_flag=True, help="A command that you have started runs in the background."
 )
 @click.option("--session", metavar="ID", help="The agent's session. Default: the calling session.")
 @click.option(OPTION, default="", hidden=True)
-def command(gate: str, reason: str, session: str | None, caller: str) -> int:
+def command(
+    *, gate: str, reason: str, question: str, wait: bool, session: str | None, caller: str
+) -> int:
     """Report that the failure of GATE cannot be fixed in this session, and why.
 
     For an agent that a gate keeps from stopping. This is not a pass: it ends the retries of that
     gate for the current prompt, and is reported to the person.
 
+    Without GATE, the turn may end although gates fail: with --question, in the current prompt, and
+    the person sees the question; with --wait, as long as a command of the agent runs.
+
     Exit status 0: recorded. 64: unknown gate, no reason, or no matching session.
     """
     repo = current_repo()
-    _check_gate(gate, configuration(repo))
-    if not reason.strip():
-        raise UsageError(
-            "--reason is empty", 'Give a reason, for example: --reason "needs a newer libc"'
-        )
+    _check_report(gate, reason, question, wait=wait)
+    config = configuration(repo)
+    if gate:
+        _check_gate(gate, config)
     env = environ.read()
     if run := env.get("GITGATES_HEADLESS"):  # that waits for the gate, not the agent's own session
         # Its gates run at the end of each turn: a report in the first one is not too early.
@@ -51,7 +57,7 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
     else:
         identity = identify(repo, env, session=session or "", nonce=caller)
         waiting = _find_waiting(repo, gate, identity)
-    excerpt = " ".join(reason.split())[:_LONGEST]
+    excerpt = " ".join((reason or question).split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": excerpt}
     for path_abs, prompts in waiting.items():
         entries = (fact_of(CannotFixEntry(prompt, gate, excerpt)) for prompt in prompts)
@@ -60,10 +66,20 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
             write_ledger(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})
         except OSError as error:
             raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
-    click.echo(
-        f"gitgates: noted that `{gate}` cannot be fixed; the reason is reported to the person"
-    )
+    noted = f"`{gate}` cannot be fixed; the reason" if gate else "your turn may end; that"
+    click.echo(f"gitgates: noted that {noted} is reported to the person")
     return OK
+
+
+def _check_report(gate: str, reason: str, question: str, *, wait: bool) -> None:
+    if sum(map(bool, (gate or reason, question, wait))) != 1 or bool(gate) < bool(reason):
+        raise UsageError(
+            "give one report", 'Either GATE --reason "…", or --question "…", or --wait.'
+        )
+    if not (reason or question).strip() and not wait:
+        what, example = ("reason", "needs a newer libc") if gate else ("question", "Which one?")
+        hint = f'Give a {what}, for example: --{what} "{example}"'
+        raise UsageError(f"--{what} is empty", hint)
 
 
 def _check_gate(gate: str, config: Config) -> None:
@@ -88,25 +104,32 @@ def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tup
         paths = [journal.path_abs for journal, _facts in readable]
     else:
         paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
-    waiting = {path: prompts for path in paths if (prompts := _waiting_prompts(path, gate))}
+    any_time = bool(caller) and gate == ANY
+    waiting = {
+        path: prompts
+        for path in paths
+        if (prompts := _waiting_prompts(path, gate, any_time=any_time))
+    }
     names = list(dict.fromkeys(map(name_of, waiting)))
     if caller and not names:
         hint = "Run this for a gate that has kept you from stopping."
         raise UsageError(f"`{gate}` does not keep session `{caller.session}` from stopping", hint)
+    by = f"`{gate}`" if gate else "a gate"
     if not names:
         hint = "Run this when a gate keeps you from stopping, or specify the session: --session ID"
-        raise UsageError(f"no session is kept from stopping by `{gate}`", hint)
+        raise UsageError(f"no session is kept from stopping by {by}", hint)
     if len(names) > 1:
         hint = f"Specify one: --session {' or --session '.join(names)}"
-        raise UsageError(f"more than one session is kept from stopping by `{gate}`", hint)
+        raise UsageError(f"more than one session is kept from stopping by {by}", hint)
     return waiting
 
 
-def _waiting_prompts(path_abs: str, gate: str) -> tuple[str, ...]:
+def _waiting_prompts(path_abs: str, gate: str, *, any_time: bool = False) -> tuple[str, ...]:
     """Return a session's prompt, and those of its agents that a gate keeps from stopping; or none.
 
     They differ where a sub-agent of an earlier prompt is still at work, and where a prompt came of
     which we did not hear. What was checked between two stops, such as each edit, says nothing.
+    `any_time`: also if none does.
     """
     try:
         session = fold(Journal(path_abs).read())
@@ -121,6 +144,6 @@ def _waiting_prompts(path_abs: str, gate: str) -> tuple[str, ...]:
     prompts = [
         round_.prompt
         for round_ in last.values()
-        if round_.outcome == "blocked" and gate in dict(round_.statuses)
+        if round_.outcome == "blocked" and (gate == ANY or gate in dict(round_.statuses))
     ]
-    return tuple(dict.fromkeys((session.prompt, *prompts))) if prompts else ()
+    return tuple(dict.fromkeys((session.prompt, *prompts))) if prompts or any_time else ()

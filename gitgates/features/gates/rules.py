@@ -35,7 +35,8 @@ _HEAD = "gitgates checks the work in this repository. These gates run:"
 _BLOCKS = (
     "A gate that fails blocks, and you are told why{retries}. Fix the cause, not the gate: do not "
     "weaken, skip or delete checks, and do not use --no-verify. To run the gates yourself: "
-    "gitgates run {hook}. If a failure cannot be fixed, report it, and the person decides: "
+    "gitgates run {hook}. To end your turn with a question: gitgates cannot-fix --question "
+    '"…". If a failure cannot be fixed, report it, and the person decides: '
     'gitgates cannot-fix GATE --reason "why".'
 )
 _CUT = "… (in full: gitgates explain HOOK)"

@@ -29,6 +29,7 @@ from gitgates.features.review.facts import (
 )
 from gitgates.features.review.text import MOST_BLOCKS, ReviewRequest
 from gitgates.session.breaker import BLOCKED, BREAKER, PASSED, reached
+from gitgates.session.facts import ANY
 from gitgates.session.writers import unheard
 from gitgates.store.log import write_ledger
 
@@ -73,6 +74,8 @@ def decide_end(call: Call) -> Verdict:
         ruling = make_ruling(
             change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker
         )
+        if ruling.outcome == BLOCKED and call.session.reasons_not_to_fix(call.prompt).get(ANY):
+            ruling = ruling._replace(outcome=BREAKER, how="because it has a question")
     call.explanations[GATE] = ruling
     verdict = Verdict()
     if ruling.outcome in (BLOCKED, BREAKER):

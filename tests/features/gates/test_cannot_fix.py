@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_support import begin as played
 from conftest import Repo
 
 from gitgates.session.facts import Session, fold
@@ -208,8 +209,7 @@ def test_what_makes_no_sense(checked: Repo, gate: str, reason: str, said: str) -
 
 
 def test_no_reason(checked: Repo) -> None:
-    assert "Missing option '--reason'" in refused(checked.gitgates("cannot-fix", "check"))
-    assert "Missing argument 'GATE'" in refused(checked.gitgates("cannot-fix", "--reason", "x"))
+    assert "--reason is empty" in refused(checked.gitgates("cannot-fix", "check"))
 
 
 def test_a_reason_is_one_line_of_bounded_length(checked: Repo) -> None:
@@ -312,3 +312,53 @@ def test_a_review_that_is_asked_for_beside_it_hides_no_failure(checked: Repo) ->
     asked = round_fact(gates="review", statuses=[])
     begin(checked, "s1", asked)
     assert say(checked).returncode == 0
+
+
+def test_a_turn_that_ends_with_a_question_is_no_pass(repo: Repo) -> None:
+    agent = played(repo, CONFIG)
+    agent.write("a.py", "x = 1\n")
+    done = repo.gitgates(
+        "cannot-fix", "--question", "Which\n  one?", env={"CLAUDE_CODE_SESSION_ID": "s1"}
+    )
+    assert (
+        done.stdout == b"gitgates: noted that your turn may end; that is reported to the person\n"
+    )
+    answer = agent.stop()
+    assert "decision" not in answer
+    assert "stop because it has a question: Which one?" in answer["systemMessage"]
+    assert agent.outcomes() == ["cannot-fix"]
+    agent.prompt("the first")
+    assert agent.stop()["decision"] == "block"
+
+
+def test_a_turn_ends_while_a_command_runs_that_it_waits_for(repo: Repo) -> None:
+    agent = played(repo, CONFIG)
+    agent.write("a.py", "x = 1\n")
+    assert agent.stop()["decision"] == "block"
+    assert repo.gitgates("cannot-fix", "--wait").returncode == 0
+    runs: Any = {"background_tasks": [{"id": "b1", "type": "shell", "status": "running"}]}
+    assert "waits for a command" in agent.stop(again=True, **runs)["systemMessage"]
+    assert agent.stop(again=True)["decision"] == "block"
+
+
+def test_what_cannot_be_fixed_is_not_asked_again_of_a_turn_that_changed_nothing(repo: Repo) -> None:
+    agent = played(repo, CONFIG)
+    agent.write("a.py", "x = 1\n")
+    assert agent.stop()["decision"] == "block"
+    assert say(repo).returncode == 0
+    assert "decision" not in agent.stop(again=True)
+    agent.prompt("Why not?")
+    answer = agent.stop()
+    assert "decision" not in answer
+    assert "needs a newer libc" in answer["systemMessage"]
+    agent.prompt("Try again.")
+    agent.write("a.py", "x = 2\n")
+    assert agent.stop()["decision"] == "block"
+
+
+@pytest.mark.parametrize(
+    "args", [("--question", "a?", "--wait"), ("check", "--wait"), ("--reason", "a")]
+)
+def test_it_takes_one_report(checked: Repo, args: tuple[str, ...]) -> None:
+    begin(checked, "s1")
+    assert "give one report" in refused(checked.gitgates("cannot-fix", *args))

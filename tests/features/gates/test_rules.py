@@ -50,7 +50,8 @@ gitgates checks the work in this repository. These gates run:
 - At SessionEnd: spelling (warns)
 A gate that fails blocks, and you are told why, up to 3 times. Fix the cause, not the gate: do not \
 weaken, skip or delete checks, and do not use --no-verify. To run the gates yourself: gitgates run \
-Stop. If a failure cannot be fixed, report it, and the person decides: gitgates cannot-fix GATE \
+Stop. To end your turn with a question: gitgates cannot-fix --question "…". If a failure cannot be \
+fixed, report it, and the person decides: gitgates cannot-fix GATE \
 --reason "why". A gate marked (stops) ends your turn when it fails. One marked (warns) only warns.
 """
 

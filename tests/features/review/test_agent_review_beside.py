@@ -165,3 +165,17 @@ def test_lines_that_a_formatter_has_rewritten_are_its_own(agent: Agent) -> None:
     text = (agent.repo.path / "a.py").read_text()
     agent.repo.write("a.py", text.replace(" = ", " := "))
     assert "`a.py` +" in reason(agent.stop())
+
+
+def test_what_two_sessions_may_have_written_counts_for_both(agent: Agent) -> None:
+    """Also where one has been started by a command of the other."""
+    other = Agent(agent.repo, "s2")
+    known: dict[str, Any] = {"tool_input": {"command": "make test"}, "tool_use_id": "u1"}
+    agent.pre("Bash", **known)
+    other.start()
+    other.prompt()
+    edit_input = {"file_path": str(agent.repo.path / "theirs.py"), "content": LINES}
+    during(other, "Write", edit_input, theirs(agent))
+    agent.post("Bash", **known)
+    for session in (agent, other):
+        assert "`theirs.py` +60" in reason(session.stop())
