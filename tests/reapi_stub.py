@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
-import zstandard
 from reapi_rules import Rules
 
 from gitgates.features.remote.protos import message, method
@@ -34,8 +33,6 @@ class Stub:
         self.mute = threading.Event()  # once set, it does not answer what it can do
         self.slow_s = 0.0  # of storing something
         self.stored = True  # whether it stores what it is sent, and not only says so
-        self.compressors: list[int] = []
-        self.compressed = 0  # blobs that came compressed
         self.streams: dict[str, Iterator[bytes]] = {}  # of output, by name
         self.headers: dict[str, Any] = {}  # of the last request to execute
         self._server = grpc.server(ThreadPoolExecutor(8))
@@ -83,9 +80,6 @@ class Stub:
         found = message("ServerCapabilities")()
         found.execution_capabilities.exec_enabled = True
         found.execution_capabilities.digest_function = 1
-        found.cache_capabilities.supported_compressors.extend(self.compressors)
-        batch = found.cache_capabilities.supported_batch_update_compressors
-        batch.extend(self.compressors)
         found.high_api_version.major, found.high_api_version.minor = 2, 3
         return found
 
@@ -100,9 +94,8 @@ class Stub:
         self.sent += [each.digest.hash for each in request.requests]
         time.sleep(self.slow_s)
         for each in request.requests:
-            data = self._decompressed(each.data) if each.compressor else each.data
             if self.stored:
-                self.put(data)
+                self.put(each.data)
             answer.responses.add().digest.CopyFrom(each.digest)
         return answer
 
@@ -110,16 +103,10 @@ class Stub:
         parts = list(requests)
         content = b"".join(part.data for part in parts)
         size = len(content)
-        if "/compressed-blobs/zstd/" in f"/{parts[0].resource_name}":
-            content = self._decompressed(content)
         self.calls.append("Write")
         self.sent.append(parts[0].resource_name.split("/")[-2])
         self.put(content)
         return message("google.bytestream.WriteResponse")(committed_size=size)
-
-    def _decompressed(self, content: bytes) -> bytes:
-        self.compressed += 1
-        return zstandard.ZstdDecompressor().decompressobj().decompress(content)
 
     def _read(self, request: Any, context: Any) -> Iterator[Any]:
         for data in self.streams.get(request.resource_name, ()):

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from gitgates.features.remote.tree import Digest
 
 MOST_BYTES = 4 << 20  # of a message, by gRPC's default; some servers keep to it
 _ABOUT = "build.bazel.remote.execution.v2.requestmetadata-bin"
@@ -89,32 +88,6 @@ def status_text(name: str, details: str) -> str:
     return f"{name}: {text}" if text else name
 
 
-class Sending:
-    """The blobs that are being sent, so that gates that start together do not send them twice."""
-
-    def __init__(self) -> None:
-        self._now: set[Digest] = set()
-        self._changed = threading.Condition()
-
-    def begin(self, digests: set[Digest]) -> set[Digest]:
-        """Return those of some blobs that are not being sent yet, and note that they are now."""
-        with self._changed:
-            claimed = digests - self._now
-            self._now |= claimed
-            return claimed
-
-    def end(self, digests: set[Digest]) -> None:
-        """Note that some are no longer being sent."""
-        with self._changed:
-            self._now -= digests
-            self._changed.notify_all()
-
-    def wait(self, digests: set[Digest], within_s: float) -> None:
-        """Wait until none of some blobs is being sent, at most `within_s`."""
-        with self._changed:
-            self._changed.wait_for(lambda: not digests & self._now, within_s)
-
-
 class Connection:
     """Calls the methods of one instance of a server."""
 
@@ -126,7 +99,7 @@ class Connection:
         scheme, _, self.address = table["execution"].partition("://")
         self.instance: str = table["instance"]
         self.capabilities: Message | None = None  # of its storage, once it was asked
-        self.sending = Sending()
+        self.sending = threading.Lock()  # gates that start together do not send the same twice
         by_proxy = ("grpc.enable_http_proxy", int(not self.address.startswith(LOOPBACK)))
         options = (*_OPTIONS, by_proxy)
         if scheme == "grpcs":

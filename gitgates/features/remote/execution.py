@@ -121,8 +121,8 @@ class RemoteExecution:
         self._most_output = config.max_log_bytes
         self._connection = connection or Connection(self._table, repo.root_abs)
         place = f"{self._table['execution']} {self._table['instance']}"
-        known_abs = f"{repo.shared_state_abs}/remote-{digest(place)[:16]}.known"
-        self._storage = Storage(self._connection, known_abs, self._left_s)
+        stored_abs = f"{repo.shared_state_abs}/remote-{digest(place)[:16]}.stored"
+        self._storage = Storage(self._connection, stored_abs, self._left_s)
         self._end_s = 0.0  # half of the gate's time, and all of it as soon as it has started
         self._last_s = 0.0
 

@@ -1,6 +1,6 @@
 """The blobs of a server: send those that it does not have, and read some.
 
-Those that it had a moment ago are remembered in a file, because asking for 50,000 blobs takes
+Those that it had in the last hour are remembered in a file, because asking for 50,000 blobs takes
 seconds on a slow connection. If it has lost one since, it says so when a gate is to run: see
 execution.py.
 """
@@ -14,17 +14,10 @@ import uuid
 
 import grpc
 
-try:
-    import zstandard
-except ImportError:
-    _COMPRESSES = False
-else:
-    _COMPRESSES = True
-
 from gitgates.features.remote import protos
 from gitgates.features.remote.connection import MOST_BYTES, ServerError
 from gitgates.features.remote.tree import Digest, digest_of
-from gitgates.store.files import make_folder, open_state
+from gitgates.store.files import make_folder, read_cached, remove_file, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,49 +32,51 @@ _ROOM = 64 << 10  # bytes of a message for all but the content
 _PER_BLOB = 128  # bytes that a blob in a message takes besides its content
 _CHUNK = 1 << 20  # bytes of a blob that is sent alone
 _REMEMBERED_S = 3600
-_HASH = 32  # bytes
 
 
 class Storage:
     """The content-addressable storage of one instance."""
 
-    def __init__(self, connection: Connection, known_abs: str, left_s: Callable[[], float]) -> None:
-        """Remember in `known_abs` what the server has; `left_s` returns the seconds left."""
+    def __init__(
+        self, connection: Connection, stored_abs: str, left_s: Callable[[], float]
+    ) -> None:
+        """Remember in `stored_abs` what the server has; `left_s` returns the seconds left."""
         self._connection, self._left_s = connection, left_s
         self._prefix = f"{connection.instance}/" if connection.instance else ""
-        self._known = _Known(known_abs)
+        self._stored_abs = stored_abs
         self.learn(protos.message("CacheCapabilities")())
 
     def learn(self, capabilities: Message) -> None:
         """Note what the server can do, a CacheCapabilities."""
         most_batch = capabilities.max_batch_total_size_bytes or MOST_BYTES
         self._most = min(most_batch, MOST_BYTES) - _ROOM
-        zstd = protos.message("Compressor").Value.Value("ZSTD")
-        batch = capabilities.supported_batch_update_compressors if _COMPRESSES else ()
-        self._zstd_in_batch = zstd if zstd in batch else 0
-        self._zstd_alone = _COMPRESSES and zstd in capabilities.supported_compressors
 
     def send(self, digests: Iterable[Digest], blob: Callable[[Digest], bytes]) -> None:
         """Send the blobs that the server does not have.
 
         Raises: ServerError, and what `blob` raises.
         """
-        hashes = self._known.hashes()
-        unknown = [each for each in set(digests) if bytes.fromhex(each.hash) not in hashes]
-        missing, sending = self._missing(unknown), self._connection.sending
-        claimed = sending.begin(missing)
+        if not self._connection.sending.acquire(timeout=self._left_s()):
+            raise ServerError("what other gates need is still being sent")
         try:
-            for batch in self._batches(claimed):
+            began_s, stored = read_cached(self._stored_abs) or (0.0, frozenset())
+            if not 0 <= time.time() - began_s < _REMEMBERED_S:
+                began_s, stored = time.time(), frozenset()
+            unknown = {each for each in digests if bytes.fromhex(each.hash) not in stored}
+            for batch in self._batches(self._missing([*unknown])):
                 self._send_batch(batch, blob)
+            if unknown:
+                stored |= {bytes.fromhex(each.hash) for each in unknown}
+                with contextlib.suppress(OSError):  # they are asked for again
+                    make_folder(os.path.dirname(self._stored_abs))
+                    replace_cached(self._stored_abs, (began_s, stored), sync=False)
         finally:
-            sending.end(claimed)
-        others = missing - claimed
-        sending.wait(others, self._left_s())  # if that fails, the server says what it lacks
-        self._known.add([bytes.fromhex(each.hash) for each in unknown if each not in others])
+            self._connection.sending.release()
 
     def forget(self) -> None:
         """Ask the server anew what it has."""
-        self._known.clear()
+        with contextlib.suppress(OSError):
+            remove_file(self._stored_abs)
 
     def lacks(self, digests: Iterable[Digest]) -> bool:
         """Return whether the server lacks one of some blobs. Raises: ServerError."""
@@ -138,10 +133,7 @@ class Storage:
             return
         request = protos.message("BatchUpdateBlobsRequest")(instance_name=self._connection.instance)
         for each in digests:
-            content = blob(each)
-            if self._zstd_in_batch:
-                content = zstandard.compress(content)
-            part = request.requests.add(data=content, compressor=self._zstd_in_batch)
+            part = request.requests.add(data=blob(each))
             part.digest.hash, part.digest.size_bytes = each.hash, each.size_bytes
         name = "ContentAddressableStorage.BatchUpdateBlobs"
         answer = self._connection.call(name, request, self._left_s())
@@ -151,10 +143,7 @@ class Storage:
             raise ServerError(f"the server does not store what it is sent: {(errors or [''])[0]}")
 
     def _write(self, digest: Digest, content: bytes) -> None:
-        kind = "compressed-blobs/zstd" if self._zstd_alone else "blobs"
-        name = f"{self._prefix}uploads/{uuid.uuid4()}/{kind}/{digest.hash}/{digest.size_bytes}"
-        if self._zstd_alone:
-            content = zstandard.compress(content)
+        name = f"{self._prefix}uploads/{uuid.uuid4()}/blobs/{digest.hash}/{digest.size_bytes}"
         message = protos.message("google.bytestream.WriteRequest")
 
         def requests() -> Iterator[Message]:
@@ -185,41 +174,3 @@ def read_stream(connection: Connection, request: Message, within_s: float, most:
     except grpc.RpcError as error:
         raise ServerError.of(error) from error
     return b"".join(parts)
-
-
-class _Known:
-    """Hashes of what a server has, one after the other in a file.
-
-    Several processes may append to it at once. Half of a hash only makes those behind it useless:
-    the server is asked for these again.
-    """
-
-    def __init__(self, path_abs: str) -> None:
-        self._path_abs = path_abs
-
-    def hashes(self) -> set[bytes]:
-        """Return them, unless they are too old to be relied on."""
-        try:
-            with open(self._path_abs, "rb", opener=open_state) as file:
-                began_s = int.from_bytes(file.read(_HASH), "big")
-                content = file.read()
-        except OSError:
-            return set()
-        if not 0 <= time.time() - began_s < _REMEMBERED_S:
-            self.clear()
-            return set()
-        return {content[at : at + _HASH] for at in range(0, len(content), _HASH)}
-
-    def add(self, hashes: list[bytes]) -> None:
-        """Remember some more. If that is not possible, they are asked for again."""
-        with contextlib.suppress(OSError):
-            make_folder(os.path.dirname(self._path_abs))
-            with open(self._path_abs, "ab", opener=open_state) as file:
-                if not file.tell():
-                    file.write(int(time.time()).to_bytes(_HASH, "big"))
-                file.write(b"".join(hashes))
-
-    def clear(self) -> None:
-        """Forget all."""
-        with contextlib.suppress(OSError):
-            os.unlink(self._path_abs)

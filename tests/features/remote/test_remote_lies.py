@@ -293,17 +293,6 @@ def test_what_is_sent_must_be_stored(repo: Repo) -> None:
     assert end.status == "could-not-run"
 
 
-def test_what_is_sent_is_compressed_where_the_server_can(repo: Repo) -> None:
-    contents = (b"small\n", b"large\n" * 1_000_000)
-    for number, content in enumerate(contents):
-        repo.write(f"file{number}", content)
-    with Stub(_honest).serving() as stub:
-        stub.compressors = [1]
-        assert Client(repo).sh(stub.url, "exit 0").status == "passed"
-    assert set(contents) <= set(stub.blobs.values())
-    assert stub.compressed == len(stub.blobs) - 2  # what the server has written itself
-
-
 @pytest.mark.slow
 @pytest.mark.samples(1)
 @pytest.mark.parametrize("ends_by", ["time", "nobody"])
