@@ -13,7 +13,7 @@ from gitgates.config.load import load
 from gitgates.core import errors
 from gitgates.core.clean import counted, plain_line
 from gitgates.core.types import Config
-from gitgates.features.headless.commit import FAILED_REFS
+from gitgates.features.headless.ground import FAILED_REFS
 from gitgates.git.repo import Repo
 from gitgates.report import artifacts
 from gitgates.report.result import attempts_made, failed_gates

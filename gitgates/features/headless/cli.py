@@ -11,16 +11,15 @@ import click
 
 from gitgates.config.load import with_table
 from gitgates.core import environ
-from gitgates.core.errors import ConfigError, GitError, GitgatesError, Interrupted, UsageError
+from gitgates.core.errors import ConfigError, GitgatesError, Interrupted, UsageError
 from gitgates.core.limits import parse_json
 from gitgates.core.types import ALLOW, BLOCK, Config, GateResult, Visit
 from gitgates.features.headless import run_state
-from gitgates.features.headless.begin import begin
 from gitgates.features.headless.constraints import settings_of
 from gitgates.features.headless.defaults import with_default_gates
 from gitgates.features.headless.executor import Executor, decision_of
 from gitgates.features.headless.outcomes import HOOK, OUTCOMES, HeadlessOptions
-from gitgates.features.headless.recovery import recover
+from gitgates.features.headless.recovery import begin, recover
 from gitgates.features.headless.resume import find_conversation
 from gitgates.features.headless.turn import require_outermost
 from gitgates.git.listing import list_changed, list_others
@@ -37,7 +36,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.features.headless.ground import Ground
     from gitgates.features.headless.outcomes import Ended
     from gitgates.features.headless.resume import Conversation
     from gitgates.git.repo import Repo
@@ -113,13 +111,18 @@ def command(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     try:
         if not options["tasks"]:
             return _run(fmt=fmt, **options)
-        from gitgates.features.headless import cli_queue  # which starts this for each task
+        from gitgates.features.headless import tasks  # most runs are no queue
 
-        return cli_queue.start(fmt=fmt, **options)
+        document, status = tasks.do_all(options, fmt)
     except GitgatesError as error:
         if fmt == "json":
             print_json(error_document(error))
         raise
+    if fmt == "json":
+        print_json(document)
+    else:
+        click.echo(tasks.as_text(document))
+    return status
 
 
 def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
@@ -157,18 +160,15 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
         how = "for that: --include-uncommitted"
         console.message(f"your uncommitted changes are not part of the run; {how}")
     run = options["queued"] or os.path.basename(runs.new_run(""))
-    lock = run_state.lock_new(repo, run)
     try:
-        ground = begin(repo, run, settings, console.message)
-        console.message(f"working in {ground.repo.root_abs}, on branch {ground.state.branch}")
-        run_abs = f"{repo.state_abs}/runs/{run}"
-        executor = Executor(ground, config, settings, run_abs=run_abs, listener=console)
-        ended = _execute(executor)
+        with run_state.locked(repo, run):
+            ground = begin(repo, run, settings, console.message)
+            console.message(f"working in {ground.repo.root_abs}, on branch {ground.state.branch}")
+            run_abs = f"{repo.state_abs}/runs/{run}"
+            executor = Executor(ground, config, settings, run_abs=run_abs, listener=console)
+            ended = _execute(executor)
     finally:
         console.phase("")
-        if not run_state.is_there(repo, run):
-            run_state.forget(repo, run)
-        os.close(lock)
     if options["junit"]:
         _write_junit(options["junit"], ended, executor)
     return _say(ended, executor, fmt)
@@ -176,63 +176,52 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
 
 def _read_task(task: str) -> str:
     """Return the task: an argument, or standard input. Raises: UsageError."""
-    place, content = "TASK", task.encode("utf-8", "surrogateescape")
-    if task == "-":
-        place, content = "standard input", sys.stdin.buffer.read(_LONGEST_TASK + 1)
-    try:
-        text = content.decode("utf-8-sig").strip()
-    except UnicodeDecodeError as error:
-        what = f"byte {error.start} is not valid UTF-8, expected text"
-        raise UsageError(f"{place}: {what}") from error
-    if not text:
-        raise UsageError(f"{place} is empty", 'Specify what to do: gitgates headless "fix …"')
-    if len(content) > _LONGEST_TASK or "\0" in text:
-        raise UsageError(f"{place}: is longer than 1 MiB, or contains a NUL byte")
+    content = os.fsencode(task) if task != "-" else sys.stdin.buffer.read(_LONGEST_TASK + 1)
+    text = content.decode("utf-8-sig", "replace").replace("\0", "").strip()
+    if not text or len(content) > _LONGEST_TASK:
+        what = "is longer than 1 MiB" if text else "is empty"
+        raise UsageError(f"TASK {what}", 'Specify what to do: gitgates headless "fix …"')
     return text
 
 
 def _earlier(repo: Repo, options: dict[str, Any]) -> Conversation:
     """Return the run to go on with. Raises: UsageError, also for options that do not fit."""
     earlier = find_conversation(repo, options["resume"])
-    name = f"--resume {earlier.run}"
-    if options["agent_command"] or options["agent"] not in (None, earlier.agent):
-        raise UsageError(f"{name}: is a conversation of {earlier.agent}")
-    if options["include_uncommitted"]:
-        raise UsageError("--resume and --include-uncommitted are mutually exclusive")
-    if options["in_place"] and earlier.root_abs != repo.root_abs:
-        raise UsageError(f"{name}: its conversation belongs to another folder")
-    if earlier.passed and not options["task"]:
-        raise UsageError(f"{name}: it has passed", "Specify what to do: TASK.")
+    is_other = options["agent_command"] or options["agent"] not in (None, earlier.agent)
+    is_elsewhere = options["in_place"] and earlier.root_abs != repo.root_abs
+    for is_wrong, why in (
+        (is_other, f"is a conversation of {earlier.agent}"),
+        (options["include_uncommitted"], "and --include-uncommitted are mutually exclusive"),
+        (is_elsewhere, "its conversation belongs to another folder"),
+        (earlier.passed and not options["task"], "it has passed: specify what to do, TASK"),
+    ):
+        if is_wrong:
+            raise UsageError(f"--resume {earlier.run}: {why}")
     return earlier
 
 
 def _execute(executor: Executor) -> Ended:
     """Do the run; after a signal or an error, keep what there is."""
+    ground = executor.ground
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # else it may be ignored
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as at Ctrl-C
     try:
         ended = executor.execute()
     except (Interrupted, KeyboardInterrupt):
-        if executor.has_passed:
-            raise  # whoever tidies up knows it
         ended = executor.give_up("interrupted")
     except GitgatesError:
         executor.listener.phase("")
-        click.echo(f"gitgates: {_left(executor.ground)}", err=True)
+        try:
+            ref, more = ground.leave()
+            ground.close()
+            notes = [f"the agent's work is kept as {ref}" if ref else "the agent's work is empty"]
+            notes += more
+        except (GitgatesError, OSError):
+            notes = [ground.left_note()]
+        click.echo(f"gitgates: {'; '.join(notes)}", err=True)
         raise
-    executor.ground.close()
+    ground.close()
     return ended
-
-
-def _left(ground: Ground) -> str:
-    """Keep the work of a run that has met an error; return where it is."""
-    try:
-        ref, notes = ground.settle()
-        ground.close()
-    except (GitgatesError, OSError):
-        return ground.left_note()
-    work = f"the agent's work is kept as {ref}" if ref else "the agent's work is empty"
-    return "; ".join([work, *notes])
 
 
 def _config(repo: Repo, options: dict[str, Any]) -> tuple[Config, str]:
@@ -262,8 +251,7 @@ def _config(repo: Repo, options: dict[str, Any]) -> tuple[Config, str]:
 def _client(agent: str | None, options: dict[str, Any], config: Config) -> Client:
     command, settings = options["agent_command"], settings_of(config)
     if agent and command:
-        hint = "Specify one of them."
-        raise UsageError("--agent and --agent-command are mutually exclusive", hint)
+        raise UsageError("--agent and --agent-command are mutually exclusive")
     if command:
         try:
             return any_client(command)
@@ -287,9 +275,7 @@ def _require_possible(repo: Repo, options: HeadlessOptions) -> None:
         raise UsageError(f"--branch {branch}: not a valid branch name")
     if branch and repo.git.resolve(f"refs/heads/{branch}"):
         raise UsageError(f"--branch {branch}: already exists", "Choose a new name.")
-    if (ident := repo.git.ask("var", "GIT_COMMITTER_IDENT")).exit_status:
-        reason = ident.stderr.decode("utf-8", "replace").strip()
-        raise GitError(f"git has no committer identity: {reason}")
+    repo.git.out("var", "GIT_COMMITTER_IDENT")  # which an hour of work would be without
 
 
 def _write_junit(path: str, ended: Ended, executor: Executor) -> None:
@@ -309,16 +295,14 @@ def _say(ended: Ended, executor: Executor, fmt: str) -> int:
     if fmt == "json":
         print_json({**ended._asdict(), "run": run, "result": f"{run_abs}/{RESULT}"})
         return status
-    why = f": {ended.why}" if ended.why else ""
-    click.echo(f"gitgates headless: {words}{why}")
+    lines = [f"gitgates headless: {words}{ended.why and f': {ended.why}'}"]
     if ended.commit:
-        click.echo(f"committed as {ended.commit[:12]} on {ended.branch or 'no branch'}")
+        lines.append(f"committed as {ended.commit[:12]} on {ended.branch or 'no branch'}")
     if ended.rolled_back:
-        in_place = executor.state.in_place
-        click.echo(f"your working tree is as {'before' if in_place else 'you left it'}")
+        as_ = "before" if executor.state.in_place else "you left it"
+        lines.append(f"your working tree is as {as_}")
     if ended.failed_ref:
-        click.echo(f"to create a branch from the agent's work: gitgates runs restore {run}")
-    for note in ended.notes:
-        click.echo(f"note: {note}")
-    click.echo(f"report: {run_abs}/{PAGE}")
+        lines.append(f"to create a branch from the agent's work: gitgates runs restore {run}")
+    lines += [f"note: {note}" for note in ended.notes]
+    click.echo("\n".join([*lines, f"report: {run_abs}/{PAGE}"]))
     return status

@@ -49,23 +49,26 @@ def violations(
 
     `denied`: the changed paths that `deny` matches, ignored ones included.
     """
-    messages = []
-    if 0 < limits.max_files < len(paths):
-        messages.append(
-            f"max_files: {counted(len(paths), 'file')} changed, at most {limits.max_files}"
-        )
-    if 0 < limits.max_lines < lines:
-        messages.append(f"max_lines: {counted(lines, 'line')} changed, at most {limits.max_lines}")
-    if 0 < limits.max_tokens < tokens:
-        messages.append(f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}")
-    if limits.allow is not None and (
-        outside := sorted({*paths} - {*matching(limits.allow, paths)})
-    ):
-        may, names = ", ".join(limits.allow), first_few(outside, _MOST_NAMED)
-        messages.append(f"allow: only {may} may change, not {names}")
-    if denied:
-        messages.append(f"deny: must not change: {first_few(sorted(denied), _MOST_NAMED)}")
-    return tuple(messages)
+    may, patterns = ", ".join(limits.allow or ()), limits.allow
+    outside = [] if patterns is None else sorted({*paths}.difference(matching(patterns, paths)))
+    files, changed_lines = counted(len(paths), "file"), counted(lines, "line")
+    checks = (
+        (
+            0 < limits.max_files < len(paths),
+            f"max_files: {files} changed, at most {limits.max_files}",
+        ),
+        (
+            0 < limits.max_lines < lines,
+            f"max_lines: {changed_lines} changed, at most {limits.max_lines}",
+        ),
+        (
+            0 < limits.max_tokens < tokens,
+            f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}",
+        ),
+        (outside, f"allow: only {may} may change, not {first_few(outside, _MOST_NAMED)}"),
+        (denied, f"deny: must not change: {first_few(sorted(denied), _MOST_NAMED)}"),
+    )
+    return tuple(message for is_violated, message in checks if is_violated)
 
 
 def misplaced(head_ref: str, expected: str, start: str) -> tuple[str, ...]:

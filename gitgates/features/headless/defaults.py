@@ -31,28 +31,23 @@ def with_default_gates(config: Config, root_abs: str) -> tuple[Config, str]:
     hooks = {hook.name: hook for hook in config.hooks}
     if HOOK in hooks and hooks[HOOK].gates:
         return config, ""
-    base = hooks.get(HOOK, Hook(name=HOOK, strategy="collect"))
-    others = tuple(hook for hook in config.hooks if hook.name != HOOK)
-    stop = hooks.get(HOOK_OF["turn-end"], base)
+    hook, added = hooks.get(HOOK, Hook(name=HOOK, strategy="collect")), list[Gate]()
+    stop = hooks.get(HOOK_OF["turn-end"], hook)
     if turn_gates := tuple(name for name in stop.gates if name not in policy_gates()):
-        hook = base._replace(gates=turn_gates, max_retries=stop.max_retries)
+        hook = hook._replace(gates=turn_gates, max_retries=stop.max_retries)
         note = f"the hook {HOOK} has no gates: those of {stop.name} run"
-        return config._replace(hooks=(*others, hook)), note
-    gates = _of_language(root_abs)
-    if not gates:
+    else:
+        for files, gates in LANGUAGES:
+            if not added and any(os.path.isfile(f"{root_abs}/{name}") for name in files):
+                added = [Gate(name=n, command=c, timeout_s=s) for n, c, s in gates]
+        hook = hook._replace(gates=tuple(gate.name for gate in added))
+        commands = ", ".join(str(gate.command) for gate in added)
+        note = f"no gates are configured; defaults: {commands}"
+    if not hook.gates:
         raise ConfigError(
             f"{root_abs}: no gates are configured, so nothing would be checked",
             f'List some: [tool.gitgates.hooks.{HOOK}] gates = ["…"]; or start with: gitgates init',
         )
-    names = tuple(gate.name for gate in gates)
-    hook = base._replace(gates=names)
-    configured = tuple(gate for gate in config.gates if gate.name not in names)
-    note = f"no gates are configured; defaults: {', '.join(str(gate.command) for gate in gates)}"
-    return config._replace(gates=(*configured, *gates), hooks=(*others, hook)), note
-
-
-def _of_language(root_abs: str) -> tuple[Gate, ...]:
-    for files, gates in LANGUAGES:
-        if any(os.path.isfile(os.path.join(root_abs, name)) for name in files):
-            return tuple(Gate(name=n, command=c, timeout_s=s) for n, c, s in gates)
-    return ()
+    others = [gate for gate in config.gates if gate.name not in {each.name for each in added}]
+    hooks[HOOK] = hook
+    return config._replace(gates=(*others, *added), hooks=tuple(hooks.values())), note

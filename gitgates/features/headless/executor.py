@@ -12,8 +12,8 @@ import time
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.types import ALLOW, BLOCK, WARN, Decision, GateResult, Visit
 from gitgates.engine.command import with_hook
-from gitgates.features.headless import commit, constraints
-from gitgates.features.headless.ground import head_ref
+from gitgates.features.headless import constraints
+from gitgates.features.headless.ground import head_ref, others_in, paths_in_commits
 from gitgates.features.headless.outcomes import HOOK, OUTCOMES, Ended
 from gitgates.features.headless.resume import save_conversation
 from gitgates.features.headless.turn import (
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
     from gitgates.engine.listener import Listener
-    from gitgates.features.headless.commit import Staged
-    from gitgates.features.headless.ground import Ground
+    from gitgates.features.headless.ground import Ground, Staged
     from gitgates.features.headless.outcomes import HeadlessOptions
     from gitgates.hosts.headless import Turn
 
@@ -64,20 +63,17 @@ class Executor:
         run_abs: str,
         listener: Listener,
     ) -> None:
-        self.ground, self.options = ground, options
+        self.ground, self.options, self.listener = ground, options, listener
         self.repo, self.state = ground.repo, ground.state
         # Results are copied once, to the folder of whoever started the run.
         self.artifacts_dir, self.config = config.artifacts_dir, config._replace(artifacts_dir="")
         self.limits = constraints.settings_of(config)
-        self.run_abs, self.run = run_abs, os.path.basename(run_abs)
-        self.listener = listener
         self.hook = next(hook for hook in config.hooks if hook.name == HOOK)
+        self.run_abs, self.run = run_abs, os.path.basename(run_abs)
         self.turns: list[dict[str, Any]] = []
         self.notes: list[str] = []
         self.session = options.earlier.session if options.earlier else ""  # of the agent
-        self.denied = 0
-        self.attempts = 0
-        self.has_passed = False  # and is being taken
+        self.denied = self.attempts = 0
         self.ends_at = time.monotonic() + options.budget_s
 
     def execute(self) -> Ended:
@@ -91,8 +87,9 @@ class Executor:
         judged = self._content()
         if earlier:
             prompt = earlier.prompt(prompt)
-            if earlier.work_ref:  # which may be good already
-                self.ground.restore(earlier.work_ref)
+            if earlier.work_ref:  # uncommitted again; it may be good already
+                self.repo.git.out("read-tree", "-m", "-u", "HEAD", earlier.work_ref)
+                self.ground.hide_index()
         while time.monotonic() < self.ends_at:
             if over := constraints.over_cost(self.turns, self.limits.max_cost):
                 return self.give_up("over-cost", over)
@@ -101,23 +98,23 @@ class Executor:
                 ended, prompt = self._judge(turn)
                 if ended:
                     return ended
-                commit.hide_index(self.repo)
+                self.ground.hide_index()
                 judged, failed = self._content(), 0
-            elif is_passing(turn.error) and failed < self.limits.client_retries:
-                failed += 1
+                continue
+            failed += 1
+            if is_passing(turn.error) and failed <= self.limits.client_retries:
                 seconds = wait_s(failed, self.limits.retry_wait_s)
                 wait(min(seconds, self.ends_at - time.monotonic()), self.listener)
-            else:
-                failed += 1
-                why = turn.error or self._why_unchanged(turn)
-                if failed >= _MOST_FAILED_TURNS:
-                    return self.give_up("agent-failed" if turn.error else "unchanged", why)
+                continue
+            why = turn.error or self._why_unchanged(turn)
+            if failed >= _MOST_FAILED_TURNS:
+                return self.give_up("agent-failed" if turn.error else "unchanged", why)
         return self.give_up("out-of-time")
 
     # Turns
 
     def _turn(self, prompt: str) -> Turn:
-        options, client = self.options, self.options.client
+        options, client, say = self.options, self.options.client, self.listener.message
         self._phase(f"{client.name} is working", self.attempts + 1)
         if self.turns and not (client.resumes and self.session) and prompt != options.task:
             prompt = f"{options.task}\n\n{prompt}"
@@ -139,25 +136,24 @@ class Executor:
         fields = {name: value for name, value in turn._asdict().items() if value not in ("", None)}
         del fields["timed_out"]  # its error has that
         self.turns.append({"attempt": self.attempts + 1, "seconds": took_s, **fields})
-        self.listener.message(
-            f"turn {len(self.turns)} of {client.name}: {turn_cost(self.turns[-1])}"
+        say(f"turn {len(self.turns)} of {client.name}: {turn_cost(self.turns[-1])}")
+        save_conversation(
+            self.run_abs,
+            task=options.task,
+            agent=client.name,
+            session=self.session,
+            root_abs=self.repo.root_abs,
+            start=self.state.start,
+            turns=[use for use in (*before, self.turns[-1]) if use.get("session") == self.session],
         )
-        turns = [use for use in (*before, self.turns[-1]) if use.get("session") == self.session]
-        conversation = {"task": options.task, "agent": client.name, "session": self.session}
-        places = {"root_abs": self.repo.root_abs, "start": self.state.start}
-        save_conversation(self.run_abs, {**conversation, **places, "turns": turns})
         if turn.error:
-            first, _, _rest = turn.error.partition("\n")  # the report has all of it
-            self.listener.message(f"{client.name}: {first}")
+            say(f"{client.name}: {turn.error.partition(chr(10))[0]}")  # the report has all of it
         return turn
 
     def _why_unchanged(self, turn: Turn) -> str:
         """Say that a turn has changed nothing; return why, empty if unknown."""
-        why = ""
-        if turn.refused:
-            why = f"it had no permission for {turn.refused}; the key `agent_args` can grant it"
-        elif self.options.client.resumes and not self.limits.agent_args:
-            why = "the key `agent_args`, which sets its permissions, is empty"
+        hint = f"it had no permission for {turn.refused}; the key `agent_args` can grant it"
+        why = hint if turn.refused else ""
         self.listener.message("the agent has changed nothing" + (why and f": {why}"))
         return why
 
@@ -193,14 +189,14 @@ class Executor:
         # What gates have made is a report, and not committed, unless they are there to write.
         fixes = any(gate.writes for gate in self.config.gates if gate.name in self.hook.gates)
         for _ in range(_MOST_CHANGED):
-            before = commit.others_in(staged.git)
+            before = others_in(staged.git)
             outcome, text = self._ask_policies(turn, staged)
             if self._heads() != moved_from:
                 return self.give_up("moved"), ""
             after = self.ground.stage() if fixes else staged
-            self.ground.note_known(commit.others_in(after.git) - before)
+            self.ground.note_known(others_in(after.git) - before)
             after = self.ground.stage()
-            if outcome != PASSED or not after.paths_since(staged.tree):
+            if outcome != PASSED or after.tree == staged.tree:
                 break
             staged = after
             self.listener.message("a gate changed files: the gates run again on the result")
@@ -212,22 +208,22 @@ class Executor:
         return (None, text) if outcome == BLOCKED else (self.give_up(outcome), "")
 
     def _violations(self, staged: Staged) -> tuple[str, ...]:
-        state = self.state
+        state, limits = self.state, self.limits
         if staged.problem:
             return (f"git cannot hold the change: {staged.problem}",)
-        paths = commit.paths_in_commits(self.repo, [state.start, *state.refs.values()])
+        paths = paths_in_commits(self.repo, [state.start, *state.refs.values()])
         paths |= staged.paths_since(state.start)
-        others = self.ground.changed_others(staged) if self.limits.deny else set()
-        denied = constraints.matching(self.limits.deny, paths | others)
+        others = self.ground.changed_others(staged) if limits.deny else set()
+        denied = constraints.matching(limits.deny, paths | others)
         self.denied += bool(denied)
-        tokens = sum(turn.get("tokens", 0) for turn in self.turns)
-        lines = staged.lines_since(state.start) if self.limits.max_lines else 0
-        return (
-            *constraints.violations(
-                self.limits, paths=paths, denied=denied, lines=lines, tokens=tokens
-            ),
-            *constraints.misplaced(head_ref(self.repo), state.ref, state.start),
+        violations = constraints.violations(
+            limits,
+            paths=paths,
+            denied=denied,
+            lines=staged.lines_since(state.start) if limits.max_lines else 0,
+            tokens=sum(turn.get("tokens", 0) for turn in self.turns),
         )
+        return *violations, *constraints.misplaced(head_ref(self.repo), state.ref, state.start)
 
     def _call(self, kind: EventKind, message: str) -> Call:
         client = self.options.client.name
@@ -250,7 +246,7 @@ class Executor:
 
     def _ask_policies(self, turn: Turn, staged: Staged) -> tuple[str, str]:
         """Run the gates; return the outcome, and the feedback for the agent."""
-        commit.show_index(self.repo, staged)
+        self.ground.show_index(staged)
         call = self._call("turn-end", turn.text)
         call.read()
         before = sum(round_.hook == HOOK for round_ in call.session.rounds)
@@ -273,33 +269,32 @@ class Executor:
         """Record an attempt that failed before or after the gates; return what follows."""
         call = self._call("turn-end", turn.text)
         call.read()
-        is_last = self.attempts > self.hook.max_retries
-        outcome = EXHAUSTED if is_last else BLOCKED
+        outcome = EXHAUSTED if self.attempts > self.hook.max_retries else BLOCKED
         result = GateResult(gate=gate, status="failed", output=text.encode("utf-8", "replace"))
         visit = Visit(result=result, verdict=BLOCK, action="BLOCK")
         decision = Decision(BLOCK, decided_by=gate, reason=f"{gate}: failed", visits=(visit,))
         self._save(decision, outcome, turn.text)
         gates, statuses = ", ".join(self.hook.gates), ((gate, "failed"),)
         call.record(call.round(gates, outcome, key=call.key, statuses=statuses, run=self.run_abs))
-        return (self.give_up(EXHAUSTED), "") if is_last else (None, text)
+        return (self.give_up(EXHAUSTED), "") if outcome == EXHAUSTED else (None, text)
 
     # The end
 
     def _commit(self, turn: Turn, staged: Staged) -> tuple[Ended | None, str]:
         """Commit what the run has changed; if git's hooks refuse that, the attempt has failed."""
-        repo, notes = self.repo, [_CUT_NOTE] if turn.timed_out else []
-        words = f"{_CUT_NOTE.capitalize()}." if turn.timed_out else turn.text.strip()
+        notes = [_CUT_NOTE] if turn.timed_out else []
         self._phase("commit", self.attempts)
         if staged.paths_since(staged.head):  # else the agent has committed by itself
-            commit.show_index(repo, staged)
+            self.ground.show_index(staged)
             message_abs = f"{self.run_abs}/message"
+            words = f"{_CUT_NOTE.capitalize()}." if turn.timed_out else turn.text.strip()
             with open(message_abs, "w", encoding="utf-8", errors="replace") as file:
                 file.write(self._message(words))
             # Overrides the configured cleanup: `#12` does not begin a comment.
             how_to = ("-q", "--cleanup=whitespace", "-F", message_abs)
             log_abs = f"{self.run_abs}/commit-{self.attempts}.log"
             tick = self.listener.tick
-            if text := run_git(repo, "commit", *how_to, log_abs=log_abs, on_tick=tick):
+            if text := run_git(self.repo, "commit", *how_to, log_abs=log_abs, on_tick=tick):
                 self.listener.message(f"`git commit` failed: {log_abs}")
                 feedback = f"The gates passed, but `git commit` failed:\n\n{text}"
                 return self._refuse("git commit", feedback, turn)
@@ -317,13 +312,12 @@ class Executor:
         """Bring the commit to where it belongs; say what else is not as it was."""
         decision, tip, state = decision_of(self.run_abs), self.repo.head, self.state
         notes += self.ground.hidden_note(staged)
-        results = [visit.result for visit in decision.visits]
         notes += [
-            f"gate `{result.gate}` checked nothing: {result.reason or result.status}"
-            for result in results
-            if result.status in _UNCHECKED
+            f"gate `{visit.result.gate}` checked nothing: "
+            f"{visit.result.reason or visit.result.status}"
+            for visit in decision.visits
+            if visit.result.status in _UNCHECKED
         ]
-        self.has_passed = True
         notes += self.ground.take(f"{self.run_abs}/merge.log", self.listener.tick)
         ref = state.ref if self.ground.home.git.resolve(state.ref) == tip else state.home_ref
         ended = Ended("passed", commit=tip, branch=ref.removeprefix("refs/heads/"))
@@ -338,16 +332,13 @@ class Executor:
             self._save(Decision(BLOCK, reason=reason), "could-not-run", "")
         self.listener.phase("keeping the agent's work")
         self._put_back()
-        end = self.ground.settle if outcome == "interrupted" else self.ground.leave
-        ref, notes = end()
+        ref, notes = self.ground.leave()
         return self._end(Ended(outcome, why, failed_ref=ref, rolled_back=True), notes)
 
     def _end(self, ended: Ended, notes: list[str]) -> Ended:
         """Write the reports."""
-        status, words = OUTCOMES[ended.outcome]
-        client = self.options.client.name
+        (status, words), client = OUTCOMES[ended.outcome], self.options.client.name
         notes, cost_usd = [*notes, *self.notes], constraints.cost_usd(self.turns)
-        tokens = [turn["tokens"] for turn in self.turns if "tokens" in turn]
         if self.limits.max_cost and self.turns and cost_usd is None:
             notes.append(f"max_cost was not checked: {client} does not report the cost of a turn")
         facts = {
@@ -362,7 +353,7 @@ class Executor:
             "turns": self.turns,
             "attempts": self.attempts,
             "seconds": round(sum(turn["seconds"] for turn in self.turns), 1),
-            "tokens": sum(tokens),
+            "tokens": sum(turn.get("tokens", 0) for turn in self.turns),
             "cost_usd": cost_usd,
         }
         trouble = add_headless(

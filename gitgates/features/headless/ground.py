@@ -1,7 +1,9 @@
-"""Where a run works: a linked worktree, outside of the working tree and of `.git`.
+"""Where a run works, and what it makes there: as a tree, as commits, kept if it has failed.
 
-The working tree that it was started in is not written before the run has passed, and then only by
-git, as far as git permits that without touching local changes. See in_place.py for the other way.
+That is a linked worktree, outside of the working tree and of `.git`. The working tree that it was
+started in is not written before the run has passed, and then only by git, as far as git permits
+that without touching local changes. See in_place.py for the other way. The index is one of ours:
+what the agent has set in its own, such as `--assume-unchanged`, hides nothing.
 """
 
 from __future__ import annotations
@@ -11,33 +13,134 @@ from contextlib import contextmanager
 
 from gitgates.core.clean import first_few
 from gitgates.core.errors import GitError, StateError
-from gitgates.features.headless import commit, run_state, shared
+from gitgates.core.record import Record
+from gitgates.features.headless import run_state
 from gitgates.features.headless.turn import run_git
 from gitgates.files.facts import stat_of
 from gitgates.git.checkout import env_in
-from gitgates.git.index import copy_index
-from gitgates.git.repo import find_repo
-from gitgates.store.files import lock_file, make_folder, remove_file, remove_tree, replace_file
+from gitgates.git.index import SETTINGS, copy_index, update_index
+from gitgates.git.repo import find_repo, nul_ended, nul_split
+from gitgates.store.files import make_folder, remove_file, remove_tree, replace_file
 from gitgates.worktree.cache import cache_folder
+from gitgates.worktree.locks import Lock
 from gitgates.worktree.setup import set_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from gitgates.features.headless.commit import Staged
     from gitgates.features.headless.run_state import RunState
-    from gitgates.git.repo import Repo
+    from gitgates.git.repo import Git, Repo
     from gitgates.worktree.setup import WorktreeSettings
 
 BRANCHES = "gitgates/"  # of runs that nobody has named one for
 MOST_NAMED = 10
 _LOCK_S = 60.0  # after that, git is asked without the lock
-# What git keeps while a command waits to be continued. Source: git's wt-status.c, refs.c.
-_UNDER_WAY = (
-    *("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"),
-    *("sequencer", "BISECT_LOG"),
+FAILED_REFS = "refs/gitgates/failed"
+_NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
+_EACH = (
+    *("--no-replace-objects", "log", "--stdin", "--ignore-missing", "--format=", "--root", "-c"),
+    *("-z", "--name-only", "--no-renames", "--no-show-signature"),
 )
+_LINK = "160000"  # of a tree: a commit, of another repository
+
+
+class Staged(Record):
+    """The tree of what a run has made: what gates check, and what is committed."""
+
+    git: Git  # with our index as GIT_INDEX_FILE
+    head: str  # the commit that it differs from; the empty tree before the first
+    tree: str = ""
+    problem: str = ""  # why git cannot hold all of it
+
+    def paths_since(self, commit: str) -> set[str]:
+        """Return the paths that differ from a commit, or from a tree."""
+        return set(self.git.names(*_NAMES, commit, self.tree))
+
+    def lines_since(self, commit: str) -> int:
+        """Return how many lines were added and removed since a commit; of a binary file, none."""
+        ask = ("diff", "--numstat", "--no-ext-diff", "--no-renames", commit, self.tree)
+        counts = [field for line in self.git.lines(*ask) for field in line.split("\t")[:2]]
+        return sum(int(count) for count in counts if count.isdigit())
+
+
+def stage(repo: Repo, index_abs: str, known: Collection[str] = ()) -> Staged:
+    """Stage what is in the working tree, but for ignored files and `known` ones.
+
+    What git cannot hold, such as a repository within, is a `problem`.
+    """
+    git = git_with(repo, index_abs)
+    head = repo.head or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
+    try:
+        git.out("read-tree", "--reset", head)
+        git.out("add", "-u")
+        others = git.names("ls-files", "-z", "--others", "--exclude-standard")
+        others = [path for path in others if path not in known]
+        update_index(git, [path for path in others if not path.endswith("/")], "--add", "--replace")
+        tree = git.out("write-tree").decode().strip()
+        new = nul_split(git.out("diff-index", "--cached", "--raw", "-z", "--no-renames", head))
+    except GitError as error:
+        return Staged(git, head, problem=error.message)
+    inner = [path for path in others if path.endswith("/")]
+    metas = zip(new[::2], new[1::2], strict=False)
+    inner += [path for meta, path in metas if meta.split(" ")[1] == _LINK]
+    problem = f"a repository within, which it cannot hold: {', '.join(inner)}" if inner else ""
+    return Staged(git, head, tree, problem)
+
+
+def git_with(repo: Repo, index_abs: str) -> Git:
+    """Return git with another index, of which it trusts nothing that could be wrong."""
+    git = repo.git._replace(env={**repo.env, "GIT_INDEX_FILE": index_abs})
+    return git.with_settings((*SETTINGS, ("core.safecrlf", "false")))
+
+
+def paths_in_commits(repo: Repo, before: Iterable[str]) -> set[str]:
+    """Return the paths that the commits of HEAD changed one by one, but not those of `before`.
+
+    Of a merge, those that no parent has so. Raises: GitError.
+    """
+    revisions = "\n".join([repo.head, *(f"^{commit}" for commit in sorted(set(before)))])
+    return set(repo.git.names(*_EACH, stdin=revisions.encode())) if repo.head else set()
+
+
+def others_in(git: Git) -> set[str]:
+    """Return the files that an index does not have, whether git ignores them or not."""
+    return set(git.names("ls-files", "-z", "--others"))
+
+
+def hidden_files(staged: Staged, start: str, known: Collection[str]) -> list[str]:
+    """Return the files that a run has made, and that git ignores by a rule that is new as well."""
+    git, hidden, rules = staged.git, list[str](), dict[str, list[str]]()
+    ask = ("--no-literal-pathspecs", "check-ignore", "-v", "-z", "--stdin", "--no-index")
+    fields = nul_split(git.ask(*ask, stdin=nul_ended(others_in(git).difference(known))).stdout)
+    for source, pattern, path in zip(fields[::4], fields[2::4], fields[3::4], strict=True):
+        if os.path.isabs(source) or not source.endswith(".gitignore"):
+            continue  # it is put back, or the user's own
+        if source not in rules:
+            before = git.ask("cat-file", "blob", f"{start}:{source}")
+            rules[source] = os.fsdecode(before.stdout).splitlines()
+        if pattern not in rules[source]:
+            hidden.append(path)
+    return sorted(hidden)
+
+
+def commit_tree(repo: Repo, tree: str, message: str, *parents: str) -> str:
+    """Commit a tree without hooks; return the commit, which is on no branch."""
+    options = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
+    return repo.git.out("commit-tree", tree, *options, "-m", message).decode().strip()
+
+
+def commit_uncommitted(repo: Repo, index_abs: str) -> str:
+    """Commit the state of a working tree, and return that; index, tree and refs stay as they are.
+
+    HEAD, if nothing differs from it. Raises: GitError.
+    """
+    staged = stage(repo, index_abs)
+    if not staged.tree:
+        raise GitError(staged.problem)
+    if not staged.paths_since(repo.head):
+        return repo.head
+    return commit_tree(repo, staged.tree, "Uncommitted changes of before a headless run", repo.head)
 
 
 class Ground:
@@ -77,25 +180,28 @@ class Ground:
             how = ("-q", "--no-track", "-b", state.branch)
             home.git.out("worktree", "add", *how, folder_abs, state.start)
         self.repo = self.opened() or home
-        copy_index(f"{self.git_dir_abs}/index", self.index_abs)
         log_abs = f"{run_state.folder_of(home, state.run)}/setup.log"
         set_up(settings, self.repo, home, log_abs=log_abs, say=say)
-        self.note_known(commit.others_in(commit.git_with(self.repo, self.index_abs)))
-        self.state = state._replace(known=tuple(sorted(self.known)))
-        run_state.write(home, self.state)
+        self.begin()
+
+    def begin(self, point: str = "") -> None:
+        """Write down what there is before the agent works: it is not the run's."""
+        copy_index(f"{self.git_dir_abs}/index", self.index_abs)
+        self.note_known(others_in(git_with(self.repo, self.index_abs)))
+        self.state = self.state._replace(known=sorted(self.known), point=point)
+        run_state.write(self.home, self.state)
 
     # What the run has made
 
     def stage(self) -> Staged:
         """Stage what the run has made. Raises: StateError if the agent has removed our state."""
         if not run_state.is_there(self.home, self.state.run):
-            folder_abs = run_state.folder_of(self.home, self.state.run)
-            raise StateError(f"{folder_abs}: was removed during the run")
+            raise StateError(f"{os.path.dirname(self.index_abs)}: was removed during the run")
         if self.opened() is None:
             raise GitError(f"{self.state.root_abs}: is no longer a worktree of the repository")
         for name in (f"{self.index_abs}.lock", f"{self.git_dir_abs}/index.lock"):
             remove_file(name)  # of a git that has ended with its turn
-        return commit.stage(self.repo, self.index_abs, self.known)
+        return stage(self.repo, self.index_abs, self.known)
 
     def note_known(self, paths: Iterable[str]) -> None:
         """Take more files for none of the run's, and all of them as they are."""
@@ -106,7 +212,7 @@ class Ground:
 
         They may be gone.
         """
-        now = self._signs_of(commit.others_in(staged.git) | self.known.keys())
+        now = self._signs_of(others_in(staged.git) | self.known.keys())
         return {path for path in now.keys() | self.known if now.get(path) != self.known.get(path)}
 
     def _signs_of(self, paths: set[str]) -> dict[str, object]:
@@ -115,18 +221,22 @@ class Ground:
 
     def hidden_note(self, staged: Staged) -> list[str]:
         """Return a note on files that ignore rules of the run keep from the commit."""
-        hidden = commit.hidden_files(staged, self.state.start, self.known)
+        hidden = hidden_files(staged, self.state.start, self.known)
         what = "not committed, because of ignore rules that the run has added"
         return [f"{what}: {first_few(hidden, MOST_NAMED)}"] if hidden else []
 
-    def restore(self, work: str) -> None:
-        """Restore the content of a commit, as uncommitted changes. Raises: GitError."""
-        self.repo.git.out("read-tree", "-m", "-u", "HEAD", work)
-        self.repo.git.out("reset", "-q")
+    def show_index(self, staged: Staged) -> None:
+        """Have the index of the worktree be what is committed, for gates and git's hooks."""
+        copy_index(staged.git.env["GIT_INDEX_FILE"], f"{self.git_dir_abs}/index")
+
+    def hide_index(self) -> None:
+        """Have it be that of HEAD: the agent goes on, and git restores files from there."""
+        head = self.repo.head
+        self.repo.git.out("read-tree", *(("--reset", head) if head else ("--empty",)))
 
     def put_back(self) -> list[str]:
         """Put back what is shared with others and was changed; return notes."""
-        return shared.put_back(self.home, self.state, self.git_dir_abs)
+        return run_state.put_back(self.home, self.state, self.git_dir_abs)
 
     # Its end
 
@@ -135,33 +245,28 @@ class Ground:
 
         The worktree is removed; its branch, too, if it was ours, and what is on it was taken.
         """
-        tip, branch = self.repo.head, self.state.branch
-        is_ours = branch.startswith(BRANCHES)
-        why = self._why_not_taken(log_abs, on_tick) if is_ours else ""
+        home, state, branch, tip = self.home, self.state, self.state.branch, self.repo.head
+        is_ours, why = branch.startswith(BRANCHES), ""
+        if is_ours and (head_ref(home), home.head) != (state.home_ref, state.home_head):
+            why = "HEAD is no longer where it was"
+        elif is_ours:
+            how = ("-q", "--ff-only", "--no-autostash", "--no-overwrite-ignore", state.ref)
+            why = run_git(home, "merge", *how, log_abs=log_abs, on_tick=on_tick)
         self._remove()
-        if is_ours and not why:
-            self.home.git.ask("update-ref", "-d", self.state.ref, tip)
-        if not why:
-            return []
-        # If it began with uncommitted changes, they are in the way of the commit that has them.
-        before = self.home.git.resolve(f"{self.state.start}^")
-        stash = "git stash -u && " if before == self.state.home_head else ""
-        return [f"it is on branch {branch}: {why}; to take it: {stash}git merge {branch}"]
-
-    def _why_not_taken(self, log_abs: str, on_tick: Callable[[], None]) -> str:
-        home, state = self.home, self.state
-        if head_ref(home) != state.home_ref or home.head != state.home_head:
-            return "HEAD is no longer where it was"
-        if waiting := under_way(home):
-            return waiting
-        how = ("-q", "--ff-only", "--no-autostash", "--no-overwrite-ignore", state.ref)
-        return run_git(home, "merge", *how, log_abs=log_abs, on_tick=on_tick)
+        if why:
+            # If it began with uncommitted changes, they are in the way of the commit with them.
+            is_in_the_way = home.git.resolve(f"{state.start}^") == state.home_head
+            merge = f"{'git stash -u && ' if is_in_the_way else ''}git merge {branch}"
+            return [f"it is on branch {branch}: {why}; to take it: {merge}"]
+        if is_ours:
+            home.git.ask("update-ref", "-d", state.ref, tip)
+        return []
 
     def leave(self) -> tuple[str, list[str]]:
         """Keep what a run that has not passed has made under a ref, and nothing else.
 
         Return the ref, if there is any work, and notes. The worktree stays if git could not hold
-        all of it. May be repeated. Raises: GitError, StateError, OSError.
+        all of it. May be repeated, also after a kill. Raises: GitError, StateError, OSError.
         """
         ref, problem = self.keep()
         if problem:
@@ -170,33 +275,30 @@ class Ground:
         self.home.git.ask("update-ref", "-d", self.state.ref)
         return ref, []
 
-    def settle(self) -> tuple[str, list[str]]:
-        """Do the same after a kill or a signal, but for a run that had passed."""
-        state, git = self.state, self.home.git
-        tip = git.resolve(state.ref)
-        if not tip or tip == state.start or not commit.is_of(git, tip, state.run):
-            return self.leave()
-        self._remove()
-        what = f"it had passed; its commit is on {state.branch}: git merge {state.branch}"
-        return "", [what]
-
     def keep(self) -> tuple[str, str]:
-        """Keep what there is under a ref; return that, and what git could not hold."""
-        git, ref = self.home.git, f"{commit.FAILED_REFS}/{self.state.run}"
-        if self.opened() is None:  # it was not finished, or is removed already
-            tip = git.resolve(ref) or git.resolve(self.state.ref)
-            if tip in ("", self.state.start):
-                return "", ""
-            git.out("update-ref", ref, tip)
-            return ref, ""
-        ref = ""
+        """Keep what there is under a ref, with the commits of HEAD and of the branch of the run.
+
+        Return the ref, empty if nothing has changed, and what git could not hold.
+        """
+        git, state, problem = self.home.git, self.state, ""
+        ref = f"{FAILED_REFS}/{state.run}"
+        is_there = self.opened() is not None  # else it was not finished, or is removed already
+        tip = (not is_there and git.resolve(ref)) or git.resolve(state.ref or "HEAD")
         try:
-            staged = self.stage()
-            if staged.tree:
-                ref = commit.keep_failed(self.repo, staged, self.state)
+            if is_there:
+                staged = self.stage()
+                tips, problem = {self.repo.head, tip} - {""}, staged.problem
+                if staged.tree and (tips - {state.start} or staged.paths_since(state.start)):
+                    message = f"Work of the failed headless run {state.run}"
+                    tip = commit_tree(self.repo, staged.tree, message, *sorted(tips))
+            if tip in ("", state.start):
+                return "", problem
+            # Of a git that was killed; no other has it.
+            remove_file(f"{self.home.common_dir_abs}/{ref}.lock")
+            git.out("update-ref", ref, tip)
         except GitError as error:
-            return ref, error.message
-        return ref, staged.problem
+            return "", error.message
+        return ref, problem
 
     def left_note(self) -> str:
         """Return how to go on where it stays."""
@@ -204,7 +306,7 @@ class Ground:
         return f"{folder_abs} was kept; to remove it: git worktree remove --force {folder_abs}"
 
     def _remove(self) -> None:
-        """Remove the worktree with all that is in it. Raises: StateError.
+        """Remove the worktree with all that is in it. Raises: OSError.
 
         Not by git, which removes nothing of a folder that it cannot read as a worktree.
         """
@@ -215,7 +317,7 @@ class Ground:
 
     def close(self) -> None:
         """Hold nothing any more, and forget the run."""
-        shared.let_go(self.home, self.state.run)
+        run_state.let_go(self.home, self.state.run)
         run_state.forget(self.home, self.state.run)
 
 
@@ -231,26 +333,17 @@ def _worktrees_lock(repo: Repo) -> Iterator[None]:
     While git adds or removes one, other git commands that list all worktrees can fail: "failed to
     read .git/worktrees/NAME/commondir". Raises: StateError for any OSError.
     """
+    lock = Lock(f"{repo.shared_state_abs}/worktrees")
     try:
-        make_folder(repo.shared_state_abs)
-        fd = lock_file(f"{repo.shared_state_abs}/worktrees.lock", wait_s=_LOCK_S)
-        try:
-            yield
-        finally:
-            if fd >= 0:
-                os.close(fd)
+        lock.acquire(alone=True, wait_s=_LOCK_S)
+        yield
     except OSError as error:
         what = f"{error.filename}: cannot be changed: {error.strerror}"
         raise StateError(what, "XDG_CACHE_HOME names the folder of worktrees.") from error
+    finally:
+        lock.release()
 
 
 def head_ref(repo: Repo) -> str:
     """Return the ref that HEAD names; empty if it is detached."""
     return os.fsdecode(repo.git.ask("symbolic-ref", "-q", "HEAD").stdout).strip()
-
-
-def under_way(repo: Repo) -> str:
-    """Say that a command of git waits to be continued; empty if none does."""
-    names = [name for name in _UNDER_WAY if os.path.lexists(f"{repo.git_dir_abs}/{name}")]
-    words = [name.lower().removesuffix("_head").removesuffix("_log") for name in names]
-    return f"a {words[0].replace('_', '-')} is in progress" if words else ""

@@ -12,30 +12,24 @@ from contextlib import suppress
 
 from gitgates.core.clean import first_few
 from gitgates.core.errors import GitError, LockError, StateError
-from gitgates.features.headless import commit, run_state
-from gitgates.features.headless.ground import MOST_NAMED, Ground, under_way
+from gitgates.features.headless import run_state
+from gitgates.features.headless.ground import MOST_NAMED, Ground
 from gitgates.files import points
 from gitgates.files.changes import changes_to
-from gitgates.files.git_state import WAITING
+from gitgates.files.git_state import WAITING, read_waiting
 from gitgates.files.memory import Memory
 from gitgates.files.permissions import usual
-from gitgates.git.index import copy_index
 from gitgates.git.listing import list_changed
 from gitgates.store.files import remove_file, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gitgates.files.versions import Version
     from gitgates.git.repo import Repo
-    from gitgates.worktree.setup import WorktreeSettings
 
-# What is removed from the git folder: a run begins without. Source: git's refs.c, bisect.c.
-_NONE_BEFORE = (
-    *(*WAITING, "AUTO_MERGE", "BISECT_LOG", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS"),
-    *("index.lock", "HEAD.lock"),
-)
+# What is removed from the git folder: a run begins without. Source: git's refs.c.
+_NONE_BEFORE = (*WAITING, "AUTO_MERGE", "index.lock", "HEAD.lock")
+_OMIT = "Omit --in-place: the run has a worktree of its own then."
 
 
 class InPlace(Ground):
@@ -50,16 +44,18 @@ class InPlace(Ground):
         """Return the working tree."""
         return self.home
 
-    def make(self, settings: WorktreeSettings, say: Callable[[str], None]) -> None:
-        """Record what there is, and switch to the branch of the run."""
-        del settings, say  # everything is there
+    def make(self, settings: object, say: object) -> None:
+        """Record what there is, and switch to the branch of the run. Everything is installed."""
+        del settings, say
         home = self.home
         self._require_alone()  # also if another one has begun at the same time
-        _require_clean(home)
-        copy_index(f"{home.git_dir_abs}/index", self.index_abs)
-        self.note_known(commit.others_in(commit.git_with(home, self.index_abs)))
-        self.state = self.state._replace(point=_record(home), known=tuple(sorted(self.known)))
-        run_state.write(home, self.state)
+        if waiting := read_waiting(home.git_dir_abs):
+            hint = "`git status` says how to end it."
+            raise GitError(f"a command of git waits to be continued: {', '.join(waiting)}", hint)
+        if changed := list_changed(home):
+            what = f"uncommitted changes: {first_few(changed, MOST_NAMED)}"
+            raise GitError(f"--in-place needs a clean working tree; {what}", _OMIT)
+        self.begin(_record(home))
         if self.state.ref != self.state.home_ref:
             home.git.out("switch", "-q", "--no-track", "-c", self.state.branch)
 
@@ -69,8 +65,7 @@ class InPlace(Ground):
             if state.root_abs != self.home.root_abs or state.run == self.state.run:
                 continue
             if (lock := run_state.lock_killed(self.home, state.run)) < 0:
-                what = "another headless run is in progress here"
-                raise LockError(what, "Omit --in-place, or wait.")
+                raise LockError("another headless run is in progress here", _OMIT)
             os.close(lock)
             hint = "To go back to before it: gitgates recover"
             raise GitError(f"the headless run {state.run} was killed here", hint)
@@ -90,23 +85,9 @@ class InPlace(Ground):
             self.home.git.ask("update-ref", "-d", self.state.ref)
         return ref, [f"not all of it could be committed: {problem}"] if problem else []
 
-    def settle(self) -> tuple[str, list[str]]:
-        """Do the same after a kill or a signal."""
-        return self.leave()
-
     def left_note(self) -> str:
         """Return how to go on if that fails."""
         return f"to go back to before the run {self.state.run}: gitgates recover"
-
-
-def _require_clean(home: Repo) -> None:
-    """Raise GitError if a run in place cannot begin."""
-    if waiting := under_way(home):
-        raise GitError(f"{home.root_abs}: {waiting}", "`git status` says how to end it.")
-    if changed := list_changed(home):
-        paths = first_few(changed, MOST_NAMED)
-        hint = "Commit or stash them, or omit --in-place: the run has a worktree of its own then."
-        raise GitError(f"--in-place needs a clean working tree; uncommitted changes: {paths}", hint)
 
 
 def _record(home: Repo) -> str:
@@ -115,8 +96,7 @@ def _record(home: Repo) -> str:
     tree_look = points.look_and_record(home, author, facts).look
     if left_out := {**tree_look.left_out, **tree_look.ignored_out}:
         paths = first_few(sorted(left_out), MOST_NAMED)
-        hint = "Omit --in-place: the run has a worktree of its own then."
-        raise StateError(f"these could not be restored if the run changed them: {paths}", hint)
+        raise StateError(f"these could not be restored if the run changed them: {paths}", _OMIT)
     point = points.latest(home)
     return point.id if point else ""
 
@@ -149,7 +129,11 @@ def go_back(repo: Repo, state: run_state.RunState) -> None:
     _check_out(repo, {path: change.after for path, change in changed.items() if change.after})
     modes = {**before.modes, **before.folders}
     for path in {*modes, *changed, *now.modes, *now.folders}:
-        _restore_mode(f"{repo.root_abs}/{path}", modes.get(path), before.umask)
+        path_abs = f"{repo.root_abs}/{path}"
+        mode_now = os.lstat(path_abs).st_mode if os.path.lexists(path_abs) else stat.S_IFLNK
+        mode = modes.get(path, usual(mode_now, before.umask))
+        if not stat.S_ISLNK(mode_now) and stat.S_IMODE(mode_now) != mode:
+            os.chmod(path_abs, mode)
     if before.index_blob:
         content = Memory(repo).reading.out("cat-file", "blob", before.index_blob)
         replace_file(f"{repo.git_dir_abs}/index", content, mode=0o644)
@@ -166,12 +150,3 @@ def _check_out(repo: Repo, versions: dict[str, Version]) -> None:
         git.out("checkout-index", "--all", "--force", "--quiet")
     finally:
         remove_file(index_abs)
-
-
-def _restore_mode(path_abs: str, mode: int | None, umask: int) -> None:
-    """Restore permissions; None for the usual ones."""
-    with suppress(FileNotFoundError):
-        now = os.lstat(path_abs).st_mode
-        mode_before = usual(now, umask) if mode is None else mode
-        if not stat.S_ISLNK(now) and stat.S_IMODE(now) != mode_before:
-            os.chmod(path_abs, mode_before)

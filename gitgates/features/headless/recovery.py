@@ -1,23 +1,86 @@
-"""Tidy up after runs that were killed: keep their work, put back what they have changed beside."""
+"""How a run begins, and who tidies up after one that was killed.
+
+Its work is kept, and what it has changed beside is put back.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 
+from gitgates.core.errors import GitError, GitgatesError
 from gitgates.features.headless import run_state
-from gitgates.features.headless.begin import ground_of
+from gitgates.features.headless.ground import (
+    BRANCHES,
+    Ground,
+    commit_uncommitted,
+    folder_for,
+    head_ref,
+)
+from gitgates.features.headless.in_place import InPlace
+from gitgates.features.headless.run_state import RunState
 from gitgates.features.headless.turn import RUN_NAME
 from gitgates.proc.descendants import Descendants
 from gitgates.worktree.locks import is_alive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from gitgates.features.headless.run_state import RunState
+    from gitgates.features.headless.outcomes import HeadlessOptions
     from gitgates.git.repo import Repo
 
 _ORPHANS_S = 30.0  # what a killed run has started is ended by its watchdogs before that
+
+
+def begin(home: Repo, run: str, options: HeadlessOptions, say: Callable[[str], None]) -> Ground:
+    """Make the place where a run works, which is locked.
+
+    What gates need is installed in a worktree, and `say` is told.
+    Raises: GitError, StateError, LockError, SetupError, Interrupted.
+    """
+    earlier, head = options.earlier, home.head
+    if not head:
+        raise GitError("there is no commit yet to begin at", "Create a commit first.")
+    start, home_ref = (earlier.start if earlier else "") or head, head_ref(home)
+    folder_abs = earlier.root_abs if earlier else folder_for(home, run)
+    ref = f"refs/heads/{options.branch or f'{BRANCHES}{run}'}"
+    if options.in_place:
+        if earlier and earlier.work_ref and start != head:
+            hint = f"Switch to it, or inspect the changes: git show {earlier.work_ref}"
+            raise GitError(f"the earlier run began at {start}, which is not HEAD", hint)
+        start, folder_abs = head, home.root_abs
+        ref = ref if options.branch else home_ref
+    elif os.path.lexists(folder_abs):
+        hint = "Another run is using it, or left it behind: git worktree list"
+        raise GitError(f"{folder_abs}: already exists", hint)
+    if options.uncommitted:
+        start = commit_uncommitted(home, f"{run_state.folder_of(home, run)}/uncommitted.index")
+    state = RunState(
+        run=run,
+        root_abs=folder_abs,
+        home_abs=home.root_abs,
+        ref=ref,
+        start=start,
+        began_s=time.time(),
+        pid=os.getpid(),
+        home_ref=home_ref,
+        home_head=head,
+    )
+    ground = _ground_of(home, run_state.save(home, state))
+    run_state.write(home, ground.state)
+    try:
+        run_state.hold(home, run)
+        ground.make(options.worktree, say)
+    except GitgatesError:
+        ground.leave()
+        ground.close()
+        raise
+    return ground
+
+
+def _ground_of(home: Repo, state: RunState) -> Ground:
+    return (InPlace if state.in_place else Ground)(home, state)
 
 
 def pending(repo: Repo) -> list[str]:
@@ -31,13 +94,24 @@ def recover(repo: Repo, *, in_place: bool = True) -> list[str]:
 
     May be repeated. Raises: GitError, StateError, OSError.
     """
-    states = (state for state in _killed_runs(repo) if in_place or not state.in_place)
-    return [line for state in states for line in _settle(repo, state)]
+    lines = list[str]()
+    for state in _killed_runs(repo):
+        if in_place or not state.in_place:
+            run, ground = state.run, _ground_of(repo, state)
+            Descendants(f"{RUN_NAME}={run}").end()
+            notes = ground.put_back()
+            ref, more = ground.leave()
+            ground.close()
+            how = f"to go on with it: gitgates headless --resume {run}"
+            work = [f"its work is kept as {ref}: gitgates runs restore {run}"] if ref else []
+            lines += [f"the headless run {run} was killed; {how}"]
+            lines += [f"  {note}" for note in (*work, *notes, *more)]
+    return lines
 
 
 def _killed_runs(repo: Repo) -> Iterator[RunState]:
     """Yield the runs that were killed; each is locked meanwhile. Raises: StateError."""
-    for state in list(run_state.begun(repo)):
+    for state in run_state.begun(repo):
         fd = run_state.lock_killed(repo, state.run)
         if fd < 0 and not is_alive(state.pid):  # what it has started is left
             Descendants(f"{RUN_NAME}={state.run}").end()
@@ -47,16 +121,3 @@ def _killed_runs(repo: Repo) -> Iterator[RunState]:
                 yield state
             finally:
                 os.close(fd)
-
-
-def _settle(repo: Repo, state: RunState) -> list[str]:
-    run = state.run
-    Descendants(f"{RUN_NAME}={run}").end()
-    ground = ground_of(repo, state)
-    notes = ground.put_back()
-    ref, more = ground.settle()
-    ground.close()
-    work = [f"its work is kept as {ref}: gitgates runs restore {run}"] if ref else []
-    how = f"gitgates headless --resume {run}"
-    first = f"the headless run {run} was killed; to go on with it: {how}"
-    return [first, *(f"  {note}" for note in (*work, *notes, *more))]

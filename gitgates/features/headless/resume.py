@@ -8,7 +8,7 @@ import os
 from gitgates.core.errors import UsageError
 from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
-from gitgates.features.headless.commit import FAILED_REFS
+from gitgates.features.headless.ground import FAILED_REFS
 from gitgates.hosts.headless import CLIENTS
 from gitgates.report.artifacts import read_result
 from gitgates.store import runs
@@ -31,7 +31,7 @@ class Conversation(Record):
     agent: str
     session: str  # of the agent's client
     root_abs: str  # where it has worked: clients find a conversation by that
-    turns: tuple[dict[str, Any], ...]  # with what they used, which clients count on
+    turns: list[dict[str, Any]]  # with what they used, which clients count on
     start: str = ""  # the commit to go on from; empty: HEAD
     passed: bool = False
     outcome: str = ""
@@ -47,9 +47,9 @@ class Conversation(Record):
         return "\n\n".join(parts)
 
 
-def save_conversation(run_abs: str, conversation: dict[str, Any]) -> None:
+def save_conversation(run_abs: str, **fields: object) -> None:
     """Write down what another run needs to go on, the first fields of `Conversation`."""
-    replace_file(f"{run_abs}/{_FILE}", json.dumps(conversation).encode(), sync=False)
+    replace_file(f"{run_abs}/{_FILE}", json.dumps(fields).encode(), sync=False)
 
 
 def find_conversation(repo: Repo, name: str) -> Conversation:
@@ -64,9 +64,8 @@ def find_conversation(repo: Repo, name: str) -> Conversation:
         raise UsageError(what, f"Newest: {', '.join(names[:-4:-1]) or 'none'}.")
     path_abs = f"{runs_abs}/{run}/{_FILE}"
     try:
-        fields = parse_json(read_state(path_abs) or b"")
-        earlier = Conversation(run=run, **{**fields, "turns": tuple(fields["turns"])})
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        earlier = Conversation(run=run, **parse_json(read_state(path_abs) or b""))
+    except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"--resume {run}: {path_abs} cannot be read: {error}") from error
     if earlier.agent not in CLIENTS or not earlier.session:
         what = f"`{earlier.agent}` cannot resume a conversation, or has named none"

@@ -1,4 +1,8 @@
-"""What is known of a run that has not ended, for whoever tidies up after it is killed.
+"""What is known of a run that has not ended, and what it must leave as it was.
+
+That is what it shares with whoever works in the repository: branches, tags, notes, replacements,
+the stash, settings and hooks. Their objects are held by a ref for the time of the run, so that no
+`gc` of the agent's loses them.
 
 <shared state>/headless/RUN/lock      held while the run lives
 <shared state>/headless/RUN/run.json  see `RunState`
@@ -9,21 +13,32 @@ from __future__ import annotations
 
 import json
 import os
+import stat
+from contextlib import contextmanager
+from glob import glob
 
 from gitgates.core.errors import StateError
 from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
+from gitgates.git.repo import Git
 from gitgates.store.files import lock_file, make_folder, read_state, remove_tree, replace_file
+from gitgates.store.rescue import move_aside, read_file
+from gitgates.worktree.locks import remove_abandoned, shared_locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gitgates.git.repo import Repo
 
+HELD = "refs/gitgates/held"
+# Not remote-tracking branches: whoever fetches moves them, and they can be fetched again.
+_KINDS = ("refs/heads", "refs/tags", "refs/notes", "refs/replace")
+_SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes")
+
 
 class RunState(Record):
-    """Where a run works, and what it must leave as it was."""
+    """Where a run works, and what it must leave as it was: plain values, as JSON has them."""
 
     run: str
     root_abs: str  # of the working tree that it works in
@@ -32,13 +47,13 @@ class RunState(Record):
     start: str  # the commit that it began at
     began_s: float
     pid: int
+    home_ref: str  # what HEAD named before; empty: a commit
+    home_head: str  # that commit
     refs: Mapping[str, str] = {}  # branches, tags, notes, replacements → object
     heads: Mapping[str, int] = {}  # git folder of a worktree → entries of the reflog of its HEAD
-    stash: tuple[tuple[str, str], ...] = ()  # commit and message, the newest first
-    settings: Mapping[str, tuple[int, str]] = {}  # of git, and hooks → mode, content
-    known: tuple[str, ...] = ()  # untracked and ignored files that are not the run's
-    home_ref: str = ""  # what HEAD named before; empty: a commit
-    home_head: str = ""  # that commit
+    stash: Sequence[Sequence[str]] = ()  # commit and message, the newest first
+    settings: Mapping[str, Sequence[str]] = {}  # of git, and hooks → mode, content
+    known: Sequence[str] = ()  # untracked and ignored files that are not the run's
     point: str = ""  # in place: of the memory of files, what there was
 
     @property
@@ -57,11 +72,9 @@ def folder_of(repo: Repo, run: str = "") -> str:
     return f"{repo.shared_state_abs}/headless/{run}".rstrip("/")
 
 
-def lock_new(repo: Repo, run: str) -> int:
-    """Make the folder of a run, and lock it for this process and all that it starts.
-
-    Raises: StateError.
-    """
+@contextmanager
+def locked(repo: Repo, run: str) -> Iterator[None]:
+    """Lock the folder of a new run, for this process and all that it starts. Raises: StateError."""
     folder_abs = folder_of(repo, run)
     try:
         make_folder(folder_abs)
@@ -70,7 +83,12 @@ def lock_new(repo: Repo, run: str) -> int:
         what = f"{error.filename or folder_abs}: cannot be written: {error.strerror}"
         raise StateError(what) from error
     os.set_inheritable(fd, True)
-    return fd
+    try:
+        yield
+    finally:
+        if not is_there(repo, run):  # it has not begun, or has ended
+            forget(repo, run)
+        os.close(fd)
 
 
 def lock_killed(repo: Repo, run: str, wait_s: float = 0.0) -> int:
@@ -79,12 +97,8 @@ def lock_killed(repo: Repo, run: str, wait_s: float = 0.0) -> int:
 
 
 def write(repo: Repo, state: RunState) -> None:
-    """Write down what must be known after a kill. Raises: StateError."""
-    path_abs = f"{folder_of(repo, state.run)}/run.json"
-    try:
-        replace_file(path_abs, json.dumps(state._asdict()).encode())
-    except OSError as error:
-        raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
+    """Write down what must be known after a kill. Raises: OSError."""
+    replace_file(f"{folder_of(repo, state.run)}/run.json", json.dumps(state._asdict()).encode())
 
 
 def is_there(repo: Repo, run: str) -> bool:
@@ -92,25 +106,21 @@ def is_there(repo: Repo, run: str) -> bool:
     return os.path.isfile(f"{folder_of(repo, run)}/run.json")
 
 
-def begun(repo: Repo) -> Iterator[RunState]:
-    """Yield the runs that have not ended, alive or killed, the oldest first.
+def begun(repo: Repo) -> list[RunState]:
+    """Return the runs that have not ended, alive or killed, the oldest first.
 
     Raises: StateError if one cannot be read.
     """
-    folder_abs = folder_of(repo)
+    folder_abs, states = folder_of(repo), []
     for run in sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else []:
         path_abs = f"{folder_abs}/{run}/run.json"
         try:
-            if (content := read_state(path_abs)) is None:
-                continue  # it was just beginning, or ending
-            plain = parse_json(content)
-            plain["stash"] = tuple(map(tuple, plain["stash"]))
-            settings = plain["settings"].items()
-            plain["settings"] = {name: (mode, text) for name, (mode, text) in settings}
-            yield RunState(**{**plain, "known": tuple(plain["known"])})
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            if (content := read_state(path_abs)) is not None:  # else it just begins, or ends
+                states.append(RunState(**parse_json(content)))
+        except (OSError, ValueError, TypeError) as error:
             hint = f"To continue without it: rm -r '{folder_abs}/{run}'"
             raise StateError(f"{path_abs}: cannot be read: {error}", hint) from error
+    return states
 
 
 def forget(repo: Repo, run: str) -> None:
@@ -119,3 +129,157 @@ def forget(repo: Repo, run: str) -> None:
         remove_tree(folder_of(repo, run))
     except OSError:
         return  # the agent has removed it, or the next run does
+
+
+def save(repo: Repo, state: RunState) -> RunState:
+    """Return the state of a run with what it must leave as it was.
+
+    What another run may have changed, which is alive, counts as it was before that one.
+    Raises: GitError, OSError.
+    """
+    others = [other for other in begun(repo) if other.run != state.run]
+    refs = _read_refs(repo)
+    for other in others:
+        refs.pop(other.ref, None)
+    settings = others[0].settings if others else _read_settings(repo)
+    heads = {folder_abs: len(commits) for folder_abs, commits in _read_heads(repo).items()}
+    return state._replace(refs=refs, stash=_read_stash(repo), settings=settings, heads=heads)
+
+
+def hold(repo: Repo, run: str) -> None:
+    """Hold all that refs and reflogs name. Raises: GitError."""
+    git = repo.git
+    # Another git may be making a worktree, or was killed at that: its HEAD names nothing yet.
+    lost = git.lines("rev-list", "--ignore-missing", "--reflog", "--not", "--all")
+    refs = git.lines("for-each-ref", "--format=%(objectname)", *_KINDS)
+    names = enumerate(dict.fromkeys([repo.head, *refs, *lost]))
+    lines = (f"update {HELD}/{run}/{number} {name}\n" for number, name in names)
+    git.out("update-ref", "--stdin", stdin="".join(lines).encode())
+
+
+def let_go(repo: Repo, run: str) -> None:
+    """Hold nothing any more."""
+    deletions = repo.git.out("for-each-ref", "--format=delete %(refname)", f"{HELD}/{run}/")
+    repo.git.ask("update-ref", "--stdin", stdin=deletions)
+
+
+def put_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
+    """Put back what the run has changed, and return a note on each change.
+
+    What it has created stays. `git_dir_abs`: of its worktree.
+
+    Raises: GitError, OSError.
+    """
+    locks = [*shared_locks(repo), f"{repo.common_dir_abs}/{state.ref or 'HEAD'}.lock"]
+    notes = remove_abandoned(locks, int(state.began_s * 1e9))
+    notes += _put_settings_back(repo, state)
+    notes += _put_refs_back(repo, state, git_dir_abs)
+    return notes + _put_stash_back(repo, state)
+
+
+# Refs and the stash
+
+
+def _read_refs(repo: Repo) -> dict[str, str]:
+    """Return each branch, tag, note and replacement with its object."""
+    ask = ("for-each-ref", "--format=%(refname) %(objectname) %(symref)", *_KINDS)
+    fields = [line.split(" ") for line in repo.git.lines(*ask)]
+    return {name: target for name, target, symbolic in fields if not symbolic}
+
+
+def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
+    now, of_runs = _read_refs(repo), {state.ref, *(other.ref for other in begun(repo))}
+    created = sorted(now.keys() - state.refs.keys() - of_runs)
+    notes = [f"{name} was created during the run" for name in created]
+    changed = {name for name in state.refs if now.get(name) != state.refs[name]} - {state.ref}
+    by_others = _heads_of_others(repo, state, git_dir_abs) if changed else set()
+    # Somebody has committed, say, in another worktree, where a branch is at such a commit.
+    for name in sorted(name for name in changed if now.get(name) not in by_others):
+        before, why = state.refs[name], f"gitgates: as before the headless run {state.run}"
+        what = f"moved to {now[name]}" if name in now else "deleted"
+        end = f"it is at {before} again"
+        if (outcome := repo.git.ask("update-ref", "-m", why, name, before)).exit_status:
+            end = f"it was at {before}: {outcome.stderr.decode('utf-8', 'replace').strip()}"
+        notes.append(f"{name} was {what} during the run; {end}")
+    return notes
+
+
+def _heads_of_others(repo: Repo, state: RunState, git_dir_abs: str) -> set[str]:
+    """Return the commits that the HEAD of any other worktree was at since the run began."""
+    heads = set[str]()
+    for folder_abs, commits in _read_heads(repo).items():
+        if os.path.realpath(folder_abs) != os.path.realpath(git_dir_abs):
+            heads.update(commits[: max(len(commits) - state.heads.get(folder_abs, 0), 0)])
+    return heads
+
+
+def _read_heads(repo: Repo) -> dict[str, list[str]]:
+    """Return the commits that HEAD was at, the newest first, by the git folder of the worktree."""
+    git, ask = Git(repo.common_dir_abs, repo.env), ("reflog", "show", "--format=%H", "HEAD")
+    folders = map(os.path.dirname, repo.states_abs)
+    return {each: git.ask(f"--git-dir={each}", *ask).stdout.decode().split() for each in folders}
+
+
+def _read_stash(repo: Repo) -> list[list[str]]:
+    """Return commit and message of each entry, the newest first."""
+    lines = repo.git.names("stash", "list", "-z", "--format=%H %gs")
+    return [line.split(" ", 1) for line in lines]
+
+
+def _put_stash_back(repo: Repo, state: RunState) -> list[str]:
+    """Store the entries again that are gone, above all others."""
+    now = _read_stash(repo)
+    removed = [[*entry] for entry in state.stash if [*entry] not in now]
+    new = [entry for entry in now if entry not in state.stash]
+    for commit, message in reversed(removed):
+        repo.git.out("stash", "store", "-q", "-m", message, commit)
+    again = "was removed from the stash during the run; it is there again"
+    return [
+        *(f"`{message}` {again}" for _, message in removed),
+        *(f"the entry `{text}` of the stash was created during the run" for _, text in new),
+    ]
+
+
+# Settings and hooks
+
+
+def _read_settings(repo: Repo) -> dict[str, list[str]]:
+    """Return name → mode and content of settings and hooks in the git folder."""
+    settings, folder_abs = {}, repo.common_dir_abs
+    for name in (*_SETTINGS, *glob("hooks/**", root_dir=folder_abs, recursive=True)):
+        path_abs = f"{folder_abs}/{name}"
+        if os.path.islink(path_abs):
+            content = os.fsencode(os.readlink(path_abs))
+        elif os.path.isfile(path_abs) and not name.endswith(".sample"):
+            content = read_file(path_abs)
+        else:
+            continue
+        settings[name] = [str(os.lstat(path_abs).st_mode), content.decode("latin-1")]
+    return settings
+
+
+def _put_settings_back(repo: Repo, state: RunState) -> list[str]:
+    """Put settings and hooks back; what was there instead is kept, and named."""
+    now, before, notes = _read_settings(repo), state.settings, list[str]()
+    folder_abs = f"{repo.shared_state_abs}/kept/{state.run}/settings"
+    for name in sorted({*before, *now}):
+        if [*before.get(name, ())] == now.get(name, []):
+            continue
+        path_abs = f"{repo.common_dir_abs}/{name}"
+        note = f"{path_abs} was changed during the run, and is as before"
+        parent_abs = os.path.dirname(path_abs)
+        there_abs = path_abs if os.path.isdir(parent_abs) else parent_abs
+        if os.path.lexists(there_abs):
+            make_folder(folder_abs)
+            kept_abs = f"{folder_abs}/{len(os.listdir(folder_abs))}-{os.path.basename(there_abs)}"
+            move_aside(there_abs, kept_abs)
+            note += f"; what it was changed to is in {kept_abs}"
+        if name in before:
+            mode, content = int(before[name][0]), before[name][1].encode("latin-1")
+            os.makedirs(parent_abs, exist_ok=True)
+            if stat.S_ISLNK(mode):
+                os.symlink(os.fsdecode(content), path_abs)
+            else:
+                replace_file(path_abs, content, mode=stat.S_IMODE(mode))
+        notes.append(note)
+    return notes

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import ExitStack
 from signal import Signals
 
 from gitgates.core.errors import Interrupted, UsageError
@@ -16,7 +17,7 @@ from gitgates.hosts.headless import UNREADABLE, Turn
 from gitgates.proc.descendants import Descendants
 from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.proc.watchdog import Watchdog
-from gitgates.store.files import make_folder, replace_file
+from gitgates.store.files import make_folder, read_or_empty, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,20 +85,17 @@ def run_turn(
     errors_abs = f"{folder_abs}/stderr.log"
     descendants = Descendants(f"{RUN_NAME}={repo.env[RUN_NAME]}")
     argv = ("/bin/sh", "-c", _APART, errors_abs, descendants.cgroup_abs, *start.argv)
-    command = Command(argv, repo.root_abs, env, stdin_abs)
-    log_abs = f"{folder_abs}/stdout.log"
-    output, ending = run_process(command, log_abs, limit_s, on_tick, descendants=descendants)
+    command, log_abs = Command(argv, repo.root_abs, env, stdin_abs), f"{folder_abs}/stdout.log"
+    output, ending = _run_process(command, log_abs, limit_s, on_tick, descendants=descendants)
     turn = client.read(output)
     if ending.timed_out:
         return turn._replace(error=f"it did not finish within {limit_s:.0f} s", timed_out=True)
-    if ending.exit_status != 0 and turn.error in ("", UNREADABLE):
-        how = f"exit status {ending.exit_status}"
-        if ending.signal is not None:
-            how = f"killed by {Signals(ending.signal).name}"
-        turn = turn._replace(error=how)
-    if turn.error and (tail := _tail(errors_abs)):
-        turn = turn._replace(error=f"{turn.error}\n{tail}")
-    return turn
+    error = turn.error
+    if ending.exit_status != 0 and error in ("", UNREADABLE):
+        by_signal = ending.signal and f"killed by {Signals(ending.signal).name}"
+        error = by_signal or f"exit status {ending.exit_status}"
+    said = read_or_empty(errors_abs)[-_SHOWN:].decode("utf-8", "replace").strip()
+    return turn._replace(error=f"{error}\n{said}".strip() if error else "")
 
 
 def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -> Turn:
@@ -110,7 +108,7 @@ def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -
     return turn
 
 
-def run_process(
+def _run_process(
     command: Command,
     log_abs: str,
     limit_s: float,
@@ -124,23 +122,17 @@ def run_process(
 
     Raises: Interrupted after a signal, when all started processes have ended.
     """
-    capture = Capture(_MOST_OUTPUT, log_abs, _MOST_OUTPUT)
-    watch = Watchdog()  # ends it if we are killed
-    if descendants:
-        watch.add_descendants(descendants.mark, descendants.cgroup_abs)
+    capture, watch = Capture(_MOST_OUTPUT, log_abs, _MOST_OUTPUT), Watchdog()  # if we are killed
     try:
-        with SignalPipe() as signals:
-            try:
-                with Group(signals, on_tick) as group:
-                    child = group.start(command, limit_s, capture)
-                    if isinstance(child, str):
-                        return child.encode(), Ending(not_started=child, exit_status=127)
-                    watch.add(child.pid)
-                    group.wait()
-            finally:
-                if descendants:
-                    descendants.end()
-            capture.close()
+        with SignalPipe() as signals, ExitStack() as at_end, Group(signals, on_tick) as group:
+            if descendants:
+                watch.add_descendants(descendants.mark, descendants.cgroup_abs)
+                at_end.callback(descendants.end)
+            child = group.start(command, limit_s, capture)
+            if isinstance(child, str):
+                return child.encode(), Ending(not_started=child, exit_status=127)
+            watch.add(child.pid)
+            group.wait()
     finally:
         watch.close()
     if signals.received:
@@ -155,17 +147,9 @@ def run_git(repo: Repo, *args: str, log_abs: str, on_tick: Callable[[], None]) -
     """
     argv = ("git", "-C", repo.root_abs, *args)
     command = Command(argv, repo.root_abs, repo.env)
-    output, ending = run_process(command, log_abs, _HOOKS_S, on_tick)
+    output, ending = _run_process(command, log_abs, _HOOKS_S, on_tick)
     text = output.decode("utf-8", "replace").strip() or f"git {args[0]} failed"
     return text if ending.exit_status != 0 else ""
-
-
-def _tail(path_abs: str) -> str:
-    try:
-        with open(path_abs, "rb") as file:
-            return file.read()[-_SHOWN:].decode("utf-8", "replace").strip()
-    except OSError:
-        return ""
 
 
 def is_passing(error: str) -> bool:

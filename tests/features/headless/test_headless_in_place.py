@@ -109,11 +109,11 @@ def test_what_it_cannot_begin_with_is_named(work: Repo) -> None:
     assert done.returncode == 74
     assert b"--in-place needs a clean working tree; uncommitted changes: a.txt" in done.stderr
     work.git("checkout", "-q", "a.txt")
-    work.git("bisect", "start")
+    work.write(".git/MERGE_HEAD", work.head())
     done = run(work, GOOD)
     assert done.returncode == 74
-    assert b"a bisect is in progress\n  `git status` says how to end it." in done.stderr
-    work.git("bisect", "reset")
+    assert b"a command of git waits to be continued: MERGE_HEAD" in done.stderr
+    (work.path / ".git/MERGE_HEAD").unlink()
     done = run(work, GOOD, args=("--include-uncommitted",))
     assert done.returncode == 64
     assert prompts(work) == []

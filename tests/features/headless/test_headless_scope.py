@@ -12,7 +12,7 @@ from conftest import Repo
 from test_headless import CONFIG, agent, headless, prompts, result
 from worktree_state import whole
 
-from gitgates.features.headless.shared import hold, let_go
+from gitgates.features.headless.run_state import hold, let_go
 from gitgates.git.repo import find_repo
 
 GOOD = "echo good > a.txt"
@@ -263,5 +263,5 @@ def test_a_worktree_that_git_had_not_finished_making_holds_nothing_up(repo: Repo
     (repo.path / ".git/worktrees/half/HEAD").write_text("0" * 40 + "\n")
     here = find_repo(str(repo.path), dict(os.environ))
     hold(here, "run")
-    assert repo.head() in repo.git("log", "--format=%P", "-1", "refs/gitgates/held/run/0").split()
+    assert repo.head() == repo.git("rev-parse", "refs/gitgates/held/run/0")
     let_go(here, "run")

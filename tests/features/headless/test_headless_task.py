@@ -31,14 +31,8 @@ def test_a_task_is_read_whole_and_names_the_commit(work: Repo) -> None:
 
 NO_TASK: tuple[tuple[tuple[str, ...], bytes, str], ...] = (
     ((), b"", "TASK is empty"),
-    (("-",), b" \n", "standard input is empty"),
-    (("-",), b"caf\xe9", "standard input: byte 3 is not valid UTF-8, expected text"),
-    (("-",), b"a\0b", "standard input: is longer than 1 MiB, or contains a NUL byte"),
-    (
-        ("-",),
-        b"a" * (1 << 20) + b"b",
-        "standard input: is longer than 1 MiB, or contains a NUL byte",
-    ),
+    (("-",), b" \n", "TASK is empty"),
+    (("-",), b"a" * (1 << 20) + b"b", "TASK is longer than 1 MiB"),
 )
 
 
