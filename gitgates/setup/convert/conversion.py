@@ -50,10 +50,10 @@ def convert(root_abs: str, file: str = "") -> Conversion:
     if not name:
         notes += [f"{other}: {_BY_HAND}" for other in _NOT_READ if project.has(other)]
     if not jobs and not notes:
-        raise UsageError(
-            f"{name or root_abs}: found nothing to convert",
-            "It reads the files of lefthook, husky, lint-staged, simple-git-hooks and pre-commit.",
+        known = (
+            "It reads the files of lefthook, husky, lint-staged, simple-git-hooks and pre-commit."
         )
+        raise UsageError(f"{name or root_abs}: found nothing to convert", known)
     gates, hooks = _tables(jobs)
     managers = dict.fromkeys(job.manager for job in jobs if job.manager)
     return Conversion(project, gates, hooks, tuple(notes), tuple(managers))
@@ -69,8 +69,12 @@ def _name_of(file: str, root_abs: str) -> str:
 def _tables(jobs: list[ManagerJob]) -> tuple[dict[str, Any], dict[str, Any]]:
     gates: dict[str, Any] = {}
     hooks: dict[str, Any] = {}
+    reserved = {word.casefold() for word in RESERVED_GATE_NAMES}
     for job in jobs:
-        name = _gate_name(job, gates)
+        plain = re.sub(r"[^\w-]+", "-", job.name).strip("-") or "hook"
+        plain += "-gate" if plain.casefold() in reserved else ""
+        names = (plain, *(f"{plain}-{number}" for number in range(2, len(jobs) + 2)))
+        name = next(name for name in names if gates.get(name, job.keys) == job.keys)
         gates[name] = job.keys
         for hook in job.hooks:
             entry = hooks.setdefault(hook, {"gates": []})
@@ -78,15 +82,3 @@ def _tables(jobs: list[ManagerJob]) -> tuple[dict[str, Any], dict[str, Any]]:
             if not job.in_order and len(entry["gates"]) > 1:
                 entry["strategy"] = "collect"
     return gates, hooks
-
-
-def _gate_name(job: ManagerJob, gates: dict[str, Any]) -> str:
-    """Return the name of an equal gate, or a new one."""
-    plain = re.sub(r"[^\w-]+", "-", job.name).strip("-") or "hook"
-    is_taken = plain.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}
-    plain = name = f"{plain}-gate" if is_taken else plain
-    count = 1
-    while name in gates and gates[name] != job.keys:
-        count += 1
-        name = f"{plain}-{count}"
-    return name

@@ -66,11 +66,6 @@ def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
     return [_framework(runner, served, jobs), *jobs] if served else jobs
 
 
-def installed_hooks(project: ManagerFiles) -> tuple[str, ...]:
-    """Return the hooks that the framework installs by default. Raises: UsageError."""
-    return texts(project.load(FILE).get("default_install_hook_types", [])) or ("pre-commit",)
-
-
 def _framework(runner: str, hooks: list[str], jobs: list[ManagerJob]) -> ManagerJob:
     keys = {
         "description": f"The {'other ' if jobs else ''}hooks of {FILE}",

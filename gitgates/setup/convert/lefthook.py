@@ -12,16 +12,13 @@ from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.setup.convert.globs import NoPatternError, from_doublestar, from_gobwas
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, name_of, only_set
 from gitgates.setup.convert.node import HOOKS
+from gitgates.setup.install.managers import BY_NAME
 from gitgates.setup.values import table, tables, texts
 
 with open(os.path.join(os.path.dirname(__file__), "lefthook.toml"), "rb") as _file:
     KEYS: dict[str, dict[str, Any]] = tomllib.load(_file)
 
-FILES = tuple(
-    f"{dot}lefthook.{ext}"
-    for dot in ("", ".", ".config/")
-    for ext in ("yml", "yaml", "toml", "json")
-)
+FILES = tuple(name for name in BY_NAME["lefthook"].settings if not name.endswith(".jsonc"))
 _LEFT_OUT = frozenset(KEYS["left_out"]["keys"])
 _PLACE = re.compile(r"""(["']?)\{(staged_files|push_files|all_files|files|cmd|\d)\}\1""")
 _ADDS = re.compile(r"\s*(?:&&|;|\n)\s*git add (?:--? ?)?(?:\{staged_files\}|\.|-u)\s*$")
@@ -33,18 +30,13 @@ class _NoGateError(Exception):
     """A job that a gate cannot express; the text says why."""
 
 
-def settings_of(project: ManagerFiles) -> tuple[str, dict[str, Any]]:
-    """Return the first file of lefthook, and what it says. Raises: UsageError."""
-    file = next(filter(project.has, FILES), "")
-    return file, project.load(file) if file else {}
-
-
 def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
     """Return the jobs in the order in which they run; note what is left out.
 
     Raises: UsageError.
     """
-    file, settings = settings_of(project)
+    file = next(filter(project.has, FILES), "")
+    settings = project.load(file) if file else {}
     notes += [f"{file}: {why}" for why in _reasons("top", settings, HOOK_POINTS)]
     jobs = []
     for hook in HOOKS:

@@ -62,26 +62,23 @@ def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
     Raises: UsageError.
     """
     jobs: list[ManagerJob] = []
-    all_scripts = list(scripts(project))
-    for script in all_scripts:
+    bodies = ""
+    for script in scripts(project):
+        bodies += script.body
         commands = _commands(script.body)
-        if all(map(_is_plain, commands)):
-            for command in commands:
-                jobs += _converted(command, script, project, notes)
-        else:
+        for command in commands if all(map(_is_plain, commands)) else ():
+            jobs += _converted(command, script, project, notes)
+        if not all(map(_is_plain, commands)):
             jobs.append(_whole(script, notes))
-    if not any("staged" in text for script in all_scripts for text in (script.body, *notes)):
-        is_done = any(job.keys.get("restage") for job in jobs)
-        jobs += [] if is_done else lint_staged(project, Script("", "pre-commit", "", ""), notes)
+    if "staged" not in bodies + " ".join(notes) and not any(j.keys.get("restage") for j in jobs):
+        jobs += lint_staged(project, Script("", "pre-commit", "", ""), notes)
     return jobs
 
 
 def _commands(body: str) -> list[str]:
     """Return the commands of a script that matter, without those that start gitgates."""
     lines = (line.strip() for line in body.replace("\r", "").replace("\\\n", " ").split("\n"))
-    parts = (
-        part.strip() for line in lines if not line.startswith("#") for part in line.split("&&")
-    )
+    parts = (p.strip() for line in lines if line[:1] != "#" for p in line.split("&&"))
     return [part for part in parts if not _IGNORED.match(part) and "gitgates" not in part]
 
 
@@ -90,21 +87,20 @@ def _is_plain(command: str) -> bool:
     return is_whole and not _NOT_PLAIN.search(command)
 
 
+def _job(name: str, script: Script, **keys: object) -> ManagerJob:
+    return ManagerJob(name, (script.hook,), only_set(**keys), script.manager, in_order=True)
+
+
 def _whole(script: Script, notes: list[str]) -> ManagerJob:
     if _CALLS_LINT_STAGED.search(script.body):
         notes.append(
             f"{script.source}: it runs lint-staged itself, which hides and stages changes as "
             "gitgates does; better give each of its commands a gate"
         )
-    stages = script.hook == "pre-commit" and bool(_STAGES.search(script.body))
-    keys = only_set(
-        command=script.call,
-        pass_hook_input=script.hook != "pre-commit",
-        writes=stages,
-        restage=stages,
-    )
-    name = f"{script.manager}-{script.hook}"
-    return ManagerJob(name, (script.hook,), keys, script.manager, in_order=True)
+    is_commit = script.hook == "pre-commit"
+    stages = is_commit and bool(_STAGES.search(script.body))
+    keys = {"command": script.call, "pass_hook_input": not is_commit}
+    return _job(f"{script.manager}-{script.hook}", script, **keys, writes=stages, restage=stages)
 
 
 def _converted(
@@ -120,17 +116,15 @@ def _converted(
             notes.append(f"{script.source}: {command}: its configuration {_BY_HAND}")
         return jobs
     line = _PARAMETER.sub('"$1"', command)
-    keys = only_set(command=_started(line, project), pass_hook_input='"$' in line)
     name = script.hook if script.hook.endswith("-msg") else name_of(command)
-    return [ManagerJob(name, (script.hook,), keys, script.manager, in_order=True)]
+    return [_job(name, script, command=_started(line, project), pass_hook_input='"$' in line)]
 
 
 def lint_staged(project: ManagerFiles, script: Script, notes: list[str]) -> list[ManagerJob]:
     """Return what lint-staged runs: a job for each list of commands. Raises: UsageError."""
     source, patterns = f"{PACKAGE}: lint-staged", table(project.load(PACKAGE), "lint-staged")
-    for name in LINT_STAGED:
-        if project.has(name):
-            source, patterns = name, project.load(name)
+    for name in filter(project.has, LINT_STAGED):
+        source, patterns = name, project.load(name)
     files_of: dict[tuple[str, ...], list[str]] = {}
     for glob, value in patterns.items():
         commands = tuple(c.strip() for c in texts(value) if not c.strip().startswith("git add"))
@@ -143,17 +137,11 @@ def lint_staged(project: ManagerFiles, script: Script, notes: list[str]) -> list
     for commands, globs in files_of.items():
         started = [_started(command, project) for command in commands]
         command = started[0] if len(started) == 1 else " && ".join(f'{c} "$@"' for c in started)
-        files = list(dict.fromkeys(globs))
-        # lint-staged stages whatever a command changes.
-        keys = only_set(
-            command=command,
-            files=[] if files == ["*"] else files,
-            pass_files=True,
-            writes=True,
-            restage=True,
-        )
+        files = [] if globs == ["*"] else list(dict.fromkeys(globs))
         name = name_of(commands[0]) if len(files_of) > 1 else "lint-staged"
-        jobs.append(ManagerJob(name, (script.hook,), keys, script.manager, in_order=True))
+        keys = {"command": command, "files": files, "pass_files": True}
+        # lint-staged stages whatever a command changes.
+        jobs.append(_job(name, script, **keys, writes=True, restage=True))
     return jobs
 
 

@@ -17,8 +17,9 @@ from gitgates.core.errors import GitError, UsageError
 from gitgates.core.record import Record
 from gitgates.git.repo import Git, Repo
 from gitgates.proc.call import call_detached
-from gitgates.setup.convert import framework, lefthook, node
+from gitgates.setup.convert import node
 from gitgates.setup.convert.conversion import Conversion
+from gitgates.store.files import replace_file
 from gitgates.worktree.lock_files import install_commands
 from gitgates.worktree.missing import ignored_in
 
@@ -30,6 +31,10 @@ _RAN = ("passed", "failed", "timed-out", "killed")
 # What names another repository, or turns hooks off.
 _DROPPED = ("GIT_", "GITGATES_", "PRE_COMMIT", "HUSKY", "LEFTHOOK", "SKIP", "PREK_SKIP")
 _KEPT = ("PRE_COMMIT_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_SSL_CAINFO")
+_SETTINGS = (
+    *("commit.gpgSign=false", "user.name=gitgates", "user.email=gitgates@example.invalid"),
+    "gc.auto=0",
+)
 _CALLS = {
     "lefthook": 'lefthook run {} --no-auto-install "$@"',
     "pre-commit": 'pre-commit hook-impl --hook-type={} --hook-dir="$(dirname "$0")" -- "$@"',
@@ -94,12 +99,8 @@ class Prover:
         blob = self._old.out("hash-object", "-w", "--stdin", stdin=edit.after).decode().strip()
         self._overlay += f"100644 {blob}\t{edit.file}\0".encode()
         for hook, script in scripts.items():
-            hook_abs = f"{self._old.cwd_abs}/.git/hooks/{hook}"
-            with open(hook_abs, "w", encoding="utf-8") as file:
-                file.write(script)
-            os.chmod(hook_abs, 0o700)
-        with open(f"{self._new.cwd_abs}/{edit.file}", "wb") as new_file:
-            new_file.write(edit.after)
+            replace_file(f"{self._old.cwd_abs}/.git/hooks/{hook}", script.encode(), mode=0o700)
+        replace_file(f"{self._new.cwd_abs}/{edit.file}", edit.after)
         self._require(self._new, sys.executable, "-m", "gitgates", "install-hooks")
         for git in (self._old, self._new) if ignored_in(repo) else ():
             # What the working tree has installed, its lock files install here.
@@ -119,20 +120,13 @@ class Prover:
                 yield Replay(commit, subject, old, new)
 
     def _clone(self, source_abs: str, folder_abs: str) -> Git:
-        options = ("--quiet", "--shared", "--no-checkout", "--template=")
+        settings = [option for setting in _SETTINGS for option in ("-c", setting)]
+        settings += ["-c", f"core.hooksPath={folder_abs}/.git/hooks"]
+        options = ("--quiet", "--shared", "--no-checkout", "--template=", *settings)
         Git(os.path.dirname(folder_abs), self._env).out("clone", *options, source_abs, folder_abs)
-        git = Git(folder_abs, self._env)
-        for folder in ("hooks", "info"):
-            os.makedirs(f"{folder_abs}/.git/{folder}", exist_ok=True)
-        for key, value in {
-            "core.hooksPath": f"{folder_abs}/.git/hooks",
-            "commit.gpgSign": "false",
-            "user.name": "gitgates",
-            "user.email": "gitgates@example.invalid",
-            "gc.auto": "0",
-        }.items():
-            git.out("config", key, value)
-        return git
+        os.makedirs(f"{folder_abs}/.git/hooks", exist_ok=True)
+        os.makedirs(f"{folder_abs}/.git/info", exist_ok=True)
+        return Git(folder_abs, self._env)
 
     def _tree(self, commit: str) -> str:
         """Return the tree of a commit with the managers' files of today."""
@@ -146,10 +140,7 @@ class Prover:
         git.out("checkout", "--quiet", "--force", "--detach", base)
         git.out("clean", "--quiet", "-fd")
         git.out("read-tree", "-u", "--reset", tree)
-        message_abs = f"{git.cwd_abs}/.git/message"
-        with open(message_abs, "wb") as file:
-            file.write(message)
-        status, output = self._run(git, "git", "commit", "--quiet", "-F", message_abs)
+        status, output = self._run(git, "git", "commit", "--quiet", "-F", "-", stdin=message)
         return CommitResult(not status, "" if status else git.resolve("HEAD^{tree}"), output)
 
     def _require(self, git: Git, *argv: str) -> None:
@@ -158,11 +149,11 @@ class Prover:
             why = f"`{argv[-1]}` fails in a clone, so nothing can be compared there"
             raise GitError(why, output.strip()[-_MOST_SHOWN:])
 
-    def _run(self, git: Git, *argv: str) -> tuple[int, str]:
+    def _run(self, git: Git, *argv: str, stdin: bytes = b"") -> tuple[int, str]:
         """Run a program to its end; return its exit status and what it printed."""
         argv_in_clone = ("/bin/sh", "-c", 'cd "$0" && exec "$@"', git.cwd_abs, *argv)
         try:
-            process = call_detached(argv_in_clone, self._env, b"", _LONGEST_S)
+            process = call_detached(argv_in_clone, self._env, stdin, _LONGEST_S)
         except OSError as error:
             return 1, str(error)
         return process.exit_status, os.fsdecode(process.stdout + process.stderr)
@@ -183,25 +174,16 @@ def scratch_folder() -> tempfile.TemporaryDirectory[str]:
 
 def old_hooks(conversion: Conversion) -> dict[str, str]:
     """Return hook → a script that runs what the managers run there. Raises: UsageError."""
-    parts: dict[str, list[str]] = {}
-    project, managers = conversion.project, conversion.managers
-    served = {
-        "lefthook": tuple(lefthook.settings_of(project)[1]),
-        **dict.fromkeys(
-            ("pre-commit", "prek"), (*framework.installed_hooks(project), *conversion.hooks)
-        ),
-    }
-    for manager, call in _CALLS.items():
-        for hook in HOOKS if manager in managers else ():
-            if hook in served[manager]:
-                parts.setdefault(hook, []).append(call.format(hook))
-    for script in node.scripts(project):
+    started = [_CALLS[name] for name in conversion.managers if name in _CALLS]
+    calls = {hook: [call.format(hook) for call in started] for hook in HOOKS}
+    for script in node.scripts(conversion.project):
         if script.hook in HOOKS:
             call = script.call + (' "$@"' if script.manager == "husky" else "")
-            parts.setdefault(script.hook, []).append(call)
-    if not parts:
+            calls[script.hook].append(call)
+    if not any(calls.values()):
         raise UsageError("no manager runs anything at a commit", "Run this without --prove.")
     return {
-        hook: "#!/bin/sh\n" + "".join(f"(\n{call}\n) || exit\n" for call in calls)
-        for hook, calls in parts.items()
+        hook: "#!/bin/sh\n" + "".join(f"(\n{call}\n) || exit\n" for call in calls_of_hook)
+        for hook, calls_of_hook in calls.items()
+        if calls_of_hook
     }

@@ -73,16 +73,11 @@ def find_candidates(tree: Tree, env: Mapping[str, str]) -> list[GateCandidate]:
         present = [name for name, row in KNOWN["ecosystems"].items() if _is_in(folder, row, tree)]
         whole = {name for name in present if _is_whole(folder, KNOWN["ecosystems"][name])}
         is_end_to_end = bool(folder.find(*KNOWN["folders"]["end_to_end"].split()))
-        for candidate in (
-            *_tasks(folder, environments),
-            *(each for name in present for each in _tools(name, folder, environments)),
-        ):
-            is_whole = bool(whole) if not candidate.ecosystem else candidate.ecosystem in whole
-            candidates.append(
-                candidate._replace(
-                    folder=folder.path, is_whole=is_whole, is_end_to_end=is_end_to_end
-                )
-            )
+        tools = (each for name in present for each in _tools(name, folder, environments))
+        for each in (*_tasks(folder, environments), *tools):
+            is_whole = each.ecosystem in whole if each.ecosystem else bool(whole)
+            placed = each._replace(folder=folder.path, is_end_to_end=is_end_to_end)
+            candidates.append(placed._replace(is_whole=is_whole))
     return [*dict.fromkeys(candidates)]
 
 
@@ -101,19 +96,17 @@ def _tasks(folder: ProjectFolder, environments: Environments) -> Iterator[GateCa
     for row in KNOWN["runners"]:
         source = folder.find(*row.get("files", "").split())
         names = _task_names(row, source, folder) if source else []
-        names += [
-            each for part in row.get("folders", "").split() for each in _programs(part, folder)
-        ]
+        for part in row.get("folders", "").split():
+            names += _programs(part, folder)
         ranked = []
         for env, task in names:
             kind, rank, may_change = _kind_of(task, row.get("kinds", {}))
             if kind:
                 command, missing = environments.task(row, folder, task, env)
-                place = f"{folder.source(source)}: {task}" if source else folder.source(env)
                 candidate = GateCandidate(
                     kind=kind,
                     command=command,
-                    source=place,
+                    source=f"{folder.source(source)}: {task}" if source else folder.source(env),
                     ecosystem=row.get("ecosystem", ""),
                     missing=missing,
                     may_change=may_change,
@@ -152,19 +145,15 @@ def _in_tables(
     row: dict[str, Any], value: object, path: list[str], env: str
 ) -> Iterator[tuple[str, str]]:
     """Yield the tasks of the tables at a path."""
+    tasks = table(value)
     if not path:
-        empty = row.get("empty")
-        yield from (
-            (env, name)
-            for name, run in table(value).items()
-            if not (empty and isinstance(run, str) and empty in run)
-        )
+        empty = row.get("empty", "\0")
+        yield from ((env, name) for name, run in tasks.items() if empty not in str(run))
     elif path[0] == "*":
-        envs = table(value)
-        for name in sorted(envs, key=lambda name: name != "default"):
-            yield from _in_tables(row, envs[name], path[1:], name)
+        for name in sorted(tasks, key=lambda name: name != "default"):
+            yield from _in_tables(row, tasks[name], path[1:], name)
     else:
-        yield from _in_tables(row, table(value).get(path[0]), path[1:], env)
+        yield from _in_tables(row, tasks.get(path[0]), path[1:], env)
 
 
 def _programs(part: str, folder: ProjectFolder) -> list[tuple[str, str]]:

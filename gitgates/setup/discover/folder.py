@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tomllib
 from fnmatch import fnmatchcase
@@ -44,16 +45,11 @@ class ProjectFolder:
     def find(self, *patterns: str) -> str:
         """Return the first file that matches one of some patterns; empty if none does."""
         for pattern in patterns:
-            if pattern in self.files:
-                return pattern
-            depth = pattern.count("/")
-            matches = [
-                name
-                for name in (self.files if "*" in pattern else ())
-                if name.count("/") == depth and fnmatchcase(name, pattern)
-            ]
-            if matches:
-                return min(matches)
+            depth, names = pattern.count("/"), self.files if "*" in pattern else ()
+            matches = [name for name in names if fnmatchcase(name, pattern)]
+            matches = [name for name in matches if name.count("/") == depth]
+            if pattern in self.files or matches:
+                return pattern if pattern in self.files else min(matches)
         return ""
 
     def has(self, name: str) -> bool:
@@ -68,7 +64,8 @@ class ProjectFolder:
                 if name in self.files:
                     self._texts[name] = read_text(os.path.join(self.path_abs, name))
             except ValueError as error:
-                self._note(name, f"cannot be read: {error}")
+                source = self.source(name)
+                self._troubles[source] = f"{source}: cannot be read: {error}; ignored"
         return self._texts[name]
 
     def table(self, name: str, *path: str) -> dict[str, Any]:
@@ -79,16 +76,9 @@ class ProjectFolder:
                 if text := self.text(name):
                     self._tables[name] = parse(name, text)
             except ValueError as error:
-                self._note(name, str(error))
+                source = self.source(name)
+                self._troubles[source] = f"{source}: {error}; ignored"
         return table(self._tables[name], *path)
-
-    def _note(self, name: str, why: str) -> None:
-        source = self.source(name)
-        self._troubles[source] = f"{source}: {why}; ignored"
-
-    def keys_path(self, name: str, path: str) -> list[str]:
-        """Return the keys that a path stands for; a section of an INI file is one."""
-        return [path] if name.endswith(INI) else [key for key in path.split(".") if key]
 
     def shows(self, sign: str) -> str:
         """Return where a sign of `known.toml` was found, for a person; empty if it was not."""
@@ -98,14 +88,12 @@ class ProjectFolder:
         name = self.find(file)
         if not name or (has_word and word not in self.text(name)):
             return ""
-        if not has_section:
-            return self.source(name)
-        path = self.keys_path(name, section)
-        if section and path[-1] not in self.table(name, *path[:-1]):
+        # A section of an INI file is one key.
+        path = [section] if name.endswith(INI) else [key for key in section.split(".") if key]
+        is_missing = section and path[-1] not in self.table(name, *path[:-1])
+        if is_missing or (keys and not self.table(name, *path).keys() & {*keys.split()}):
             return ""
-        if keys and not self.table(name, *path).keys() & {*keys.split()}:
-            return ""
-        return f"{self.source(name)}: [{section}]" if section else self.source(name)
+        return f"{self.source(name)}: [{section}]" if has_section and section else self.source(name)
 
 
 class Tree:
@@ -131,11 +119,11 @@ class Tree:
             return [""]
         folders = sorted({os.path.dirname(f) for f in self.files if _is_sign(f, signs)})
         outer = [p for p in folders if not any(p.startswith(f"{other}/") for other in folders)]
-        if len(outer) > _MOST_PARTS:
-            what = f"{len(outer)} folders hold {row.get('title', name)}, such as {outer[0]}"
-            self.notes.append(f"{what}: add gates for those that you want")
-            return []
-        return outer
+        if len(outer) <= _MOST_PARTS:
+            return outer
+        what = f"{len(outer)} folders hold {row.get('title', name)}, such as {outer[0]}"
+        self.notes.append(f"{what}: add gates for those that you want")
+        return []
 
 
 def _is_sign(file: str, signs: list[str]) -> bool:
@@ -148,18 +136,13 @@ def _list(root_abs: str) -> list[str]:
     """Return the files of a project, some folders deep, without what was installed or built."""
     files: list[str] = []
     folders = [""]
-    for count, folder in enumerate(folders):  # which grows while it is walked
-        if count == _MOST_FOLDERS:
-            break
+    for folder in itertools.islice(folders, _MOST_FOLDERS):  # which grows while it is walked
         for name in list_folder(os.path.join(root_abs, folder)):
             path = f"{folder}/{name}" if folder else name
             path_abs = os.path.join(root_abs, path)
+            is_listed = name in _HIDDEN_LISTED or not (name[0] == "." or name in _NOT_LISTED)
             if not os.path.isdir(path_abs):
                 files.append(path)
-            elif path.count("/") < _DEPTH - 1 and _is_listed(name) and not os.path.islink(path_abs):
+            elif is_listed and path.count("/") < _DEPTH - 1 and not os.path.islink(path_abs):
                 folders.append(path)
     return files
-
-
-def _is_listed(name: str) -> bool:
-    return name in _HIDDEN_LISTED or not (name.startswith(".") or name in _NOT_LISTED)

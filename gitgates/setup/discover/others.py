@@ -60,21 +60,18 @@ def find_framework(root: ProjectFolder, env: Mapping[str, str]) -> FrameworkGate
     """Return the gate for pre-commit or prek; None if neither is used, or if it runs us."""
     source = root.find(PRE_COMMIT, _PREK)
     settings = root.table(source)
-    repos = tables(settings.get("repos"))
-    hooks = [hook for repo in repos for hook in tables(repo.get("hooks"))]
+    hooks = [hook for repo in tables(settings.get("repos")) for hook in tables(repo.get("hooks"))]
     if not hooks or any("gitgates" in str(hook.get("id")) for hook in hooks):
         return None
     default = texts(settings.get("default_stages"))
     stages = [texts(hook.get("stages")) or default for hook in hooks]
-    hook_names = {_OLD_STAGES.get(stage, stage) for each in stages for stage in each}
-    run = [hook for hook in _FRAMEWORK_HOOKS if hook in hook_names]
-    if not all(stages):
-        run = [*dict.fromkeys(("pre-commit", *run, "pre-push"))]
+    names = {_OLD_STAGES.get(stage, stage) for each in stages for stage in each}
+    names |= set() if all(stages) else {"pre-commit", "pre-push"}
+    run = [hook for hook in _FRAMEWORK_HOOKS if hook in names]
+    run += ["manual"] if "pre-commit" in run else []
     runners = ("prek",) if source == _PREK else ("pre-commit", "prek")
     present = [name for name in runners if os.access(find_runner(name, env)[0], os.X_OK)]
-    runner = next(iter(present), runners[0])
-    if "pre-commit" in run:
-        run.append("manual")
+    runner = (*present, *runners)[0]
     return FrameworkGate(runner, source, tuple(run), "" if present else f"{runner} is not found")
 
 
@@ -95,12 +92,11 @@ def managed_hooks(root: ProjectFolder) -> dict[str, HookManager]:
 
 def ci_hints(root: ProjectFolder, commands: Iterable[str]) -> list[str]:
     """Return what CI runs beside some commands, as `file:line: command`; it is only text."""
-    patterns = KNOWN["ci"]["files"].split()
-    files = [name for name in sorted(root.files) if any(fnmatchcase(name, p) for p in patterns)]
-    proposed = {*commands}
+    patterns, proposed = KNOWN["ci"]["files"].split(), {*commands}
     hints: dict[str, str] = {}
-    for file in files:
-        for number, text in _ci_commands(root.text(file)):
+    for file in sorted(root.files):
+        is_of_ci = any(fnmatchcase(file, pattern) for pattern in patterns)
+        for number, text in _ci_commands(root.text(file)) if is_of_ci else ():
             is_check = _COMMAND.match(text) and _CHECKS.search(text)
             if is_check and not _INSTALLS.search(text) and text not in proposed:
                 hints.setdefault(text, f"{file}:{number}: {text[:_LONGEST]}")

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
     from gitgates.setup.discover.candidates import GateCandidate
-    from gitgates.worktree.checkouts import Checkout
 
 _COPIED = frozenset(KNOWN["folders"]["copied"].split())
 _VENVS = (".venv", "venv")
@@ -45,6 +44,7 @@ _LONGEST = 120
 _AT_ONCE_S = 0.1  # the shell alone takes a few milliseconds; tools that read files, longer
 _SHARE = 2  # of the time for all, that one command may take: a half
 _HOOK = "manual"
+_EMPTY = "passed at once and printed nothing: make sure that it checks something"
 _MORE_TIME = "to give it more time: --try-for 5m"
 
 
@@ -54,35 +54,29 @@ class Trial:
     def __init__(self, repo: Repo, limit_s: float, listener: Listener) -> None:
         self._repo, self._listener = repo, listener
         self._deadline = Deadline(at=time.monotonic() + limit_s, limit_s=limit_s)
-        self._checkout: Checkout | None = None
-        self._root_abs = ""
 
     def __enter__(self) -> Trial:
         """Lay the files out. Raises: as `look_as_stored` and `check_out`."""
-        repo = self._repo
-        tree = look_as_stored(repo).tree
-        say = self._listener.message
-        left_s = self._deadline.left_s()
+        repo, say = self._repo, self._listener.message
+        tree, left_s = look_as_stored(repo).tree, self._deadline.left_s()
         self._checkout = check_out(repo, tree, settings_for(repo), say, limit_s=left_s)
-        self._root_abs = self._checkout.root_abs
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._checkout:
-            self._checkout.close()
+        self._checkout.close()
 
     def run(self, candidates: Sequence[GateCandidate]) -> dict[tuple[str, str], TryResult]:
         """Run candidates: those that format alone, as they may change files; the others at once."""
-        outcomes: dict[tuple[str, str], TryResult] = {}
         others = [candidate for candidate in candidates if candidate.kind != "format"]
         alone = [candidate for candidate in candidates if candidate.kind == "format"]
         results = self._run(others, writes=False)
         alone += [each for each in others if results[each.key].changed_paths]
         for candidate in alone:
             results |= self._run([candidate], writes=True)
+        place = os.fsencode(f"{self._checkout.root_abs}/")
+        outcomes = {}
         for candidate in candidates:
             result = results[candidate.key]
-            place = os.fsencode(f"{self._root_abs}/")
             result = result._replace(output=result.output.replace(place, b""))
             outcomes[candidate.key] = result_of(candidate, result, self._deadline)
         return outcomes
@@ -90,32 +84,27 @@ class Trial:
     def _run(
         self, candidates: Sequence[GateCandidate], *, writes: bool
     ) -> dict[tuple[str, str], GateResult]:
-        if not candidates or not self._checkout:
+        if not candidates:
             return {}
         repo = self._checkout.repo
         repo = repo._replace(env={**repo.env, REUSE: "0", REMOTE: "0"})
-        names = [f"{each.kind}-{number}" for number, each in enumerate(candidates, 1)]
+        by_name = {f"{each.kind}-{number}": each for number, each in enumerate(candidates, 1)}
         limit_s = self._deadline.limit_s / _SHARE
-        gates = tuple(
-            gate_of(each, name)._replace(timeout_s=limit_s, writes=writes)
-            for name, each in zip(names, candidates, strict=True)
-        )
-        config = Config(gates=gates)
-        hook = Hook(name=_HOOK, gates=tuple(names), strategy="collect")
+        gates = (gate_of(each, name) for name, each in by_name.items())
+        gates = (gate._replace(timeout_s=limit_s, writes=writes) for gate in gates)
+        config = Config(gates=tuple(gates))
+        hook = Hook(name=_HOOK, gates=tuple(by_name), strategy="collect")
         paths = tracked_paths(repo.git)
         event = decode_by_hand(_HOOK, paths, (), (repo.root_abs, repo.git_dir_abs))
         plan = make_plan(config, hook, event, {})
         options = RunOptions(locks=False, deadline=self._deadline)
         decision = run_plan(plan, config, repo, self._listener, options=options)
-        by_name = {visit.result.gate: visit.result for visit in decision.visits}
-        if any(result.changed_paths for result in by_name.values()):
+        if any(visit.result.changed_paths for visit in decision.visits):
             repo.git.out("checkout-index", "--all", "--force", "--quiet")
             repo.git.out("clean", "-d", "--force", "--quiet")
         unknown = GateResult(gate="", status="not-run", reason="it did not run")
-        return {
-            each.key: by_name.get(name, unknown)
-            for name, each in zip(names, candidates, strict=True)
-        }
+        results = {visit.result.gate: visit.result for visit in decision.visits}
+        return {each.key: results.get(name, unknown) for name, each in by_name.items()}
 
 
 def gate_of(candidate: GateCandidate, name: str) -> Gate:
@@ -136,50 +125,41 @@ def settings_for(repo: Repo) -> WorktreeSettings:
     config = load(repo.root_abs)
     if config and "worktree" in config.tuned:
         return worktree_settings(config)
-    ignored = repo.git.names(
-        "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"
-    )
-    folders = [name.rstrip("/") for name in ignored if name.endswith("/")]
-    copied = [name for name in folders if os.path.basename(name) in _COPIED]
+    options = ("--others", "--ignored", "--exclude-standard", "--directory")
+    ignored = repo.git.names("ls-files", "-z", *options)
     locks = [lock for lock in _LOCKS if os.path.exists(os.path.join(repo.root_abs, lock))]
-    if locks:  # an environment in another folder would be refused, and made again
-        copied = [name for name in copied if os.path.basename(name) not in _VENVS]
-    setup = [INSTALL_COMMANDS[lock] for lock in locks if lock != "uv.lock"]
-    return WorktreeSettings(setup=tuple(setup), copy=tuple(copied))
+    # With a lock, an environment in another folder would be refused, and made again.
+    names = _COPIED - {*_VENVS} if locks else _COPIED
+    folders = [name.rstrip("/") for name in ignored if name.endswith("/")]
+    copied = tuple(name for name in folders if os.path.basename(name) in names)
+    setup = tuple(INSTALL_COMMANDS[lock] for lock in locks if lock != "uv.lock")
+    return WorktreeSettings(setup=setup, copy=copied)
 
 
 def result_of(candidate: GateCandidate, result: GateResult, deadline: Deadline) -> TryResult:
     """Return what a try of a candidate means."""
-    seconds = result.duration_s
+    seconds, changed = result.duration_s, len(result.changed_paths)
     text = result.output.decode("utf-8", "replace")
     last = "\n".join(text.rstrip().split("\n")[-_LAST_LINES:])
+    seen = TryResult(seconds=seconds, changed=changed)
     match result.status:
         case "passed" if candidate.kind == "build" and seconds < _AT_ONCE_S:
             return TryResult(why_not="it has built nothing")
         case "passed":
             is_empty = candidate.is_task and seconds < _AT_ONCE_S and not text.strip()
-            remark = "passed at once and printed nothing: make sure that it checks something"
-            return TryResult(
-                seconds=seconds,
-                changed=len(result.changed_paths),
-                remark=remark if is_empty and not result.changed_paths else "",
-            )
+            return seen._replace(remark=_EMPTY if is_empty and not changed else "")
         case "failed":
             if why_not := _why_not(last):
                 return TryResult(why_not=why_not)
-            return TryResult(
-                seconds=seconds,
-                has_failed=True,
-                changed=len(result.changed_paths),
-            )
+            return seen._replace(has_failed=True)
         case "unchecked" | "skipped":
             return TryResult(why_not=f"it has nothing to check: {result.reason}")
         case "timed-out":
             why_not = f"it still ran after {seconds:.0f} s; {_MORE_TIME}"
             return TryResult(why_not=why_not, runs_on=True)
         case "not-run":
-            limit = f"the {deadline.limit_s:g} s for all were over"
-            return TryResult(why_not=f"not tried: {limit}; {_MORE_TIME}")
+            why_not = f"not tried: the {deadline.limit_s:g} s for all were over; {_MORE_TIME}"
+            return TryResult(why_not=why_not)
         case _:
             return TryResult(why_not=describe(result))
 

@@ -113,7 +113,7 @@ def test_each_manager_is_started_as_its_own_hooks_start_it(repo: Repo) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
         hooks = prove.old_hooks(convert(str(folder)))
-        assert [*hooks] == ["pre-commit", "commit-msg"], manager
+        assert {"pre-commit", "commit-msg"} <= {*hooks}, manager
         for hook, script in hooks.items():
             for part in started[manager]:
                 assert part.format(hook) in script, manager
