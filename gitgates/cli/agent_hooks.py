@@ -19,6 +19,7 @@ from gitgates.features.gates.rules import rules_text
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings.base import HookSettings
+from gitgates.session import agent_needs
 from gitgates.session.needs import agents_wanted, gates_on, is_reason
 from gitgates.setup.install import agent_files, agents
 from gitgates.setup.install.agent_files import AgentFile
@@ -53,10 +54,10 @@ def install(
     start, missing = agents.start(agent, scope, environ.read())
     if not is_reason(config):
         may_ask = not (without_asking or print_only)
-        has_some = bool(agents.entries(config, agent))
+        has_some = bool(agent_needs.entries(config, agent))
         _add_hooks(repo, agent, may_ask=may_ask, yes=without_asking, has_some=has_some)
         config = configuration(repo)
-    entries = agents.entries(config, agent)
+    entries = agent_needs.entries(config, agent)
     settings, host = agent_settings(agent), agent_host(agent)
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
@@ -73,7 +74,7 @@ def install(
     before = user_file.read(path_abs)
     present = settings.read(before, name).our_hooks if before else ()
     _require_none_hidden(repo, agent, path_abs, before)
-    entries = agents.joined(entries, present) if agents.is_personal(agent) else entries
+    entries = agent_needs.joined(entries, present) if agents.is_personal(agent) else entries
     after = agents.put(before, entries, start, host=settings, file=name)
     how = added((entry.event for entry in entries), before=bool(present))
     replace(repo, path_abs, before, after, what="gitgates hooks", how=how)
@@ -81,7 +82,7 @@ def install(
     for remark in remarks:
         click.echo(remark)
     hidden = agents.hidden(agent, repo.root_abs, environ.read())
-    for what in (*agents.limits(config, agent), *hidden):
+    for what in (*agent_needs.limits(config, agent), *hidden):
         click.echo(f"gitgates: {what}")
     for what in settings.read(after or "", name, scope).troubles:
         click.echo(f"gitgates: {name}: {what}")
@@ -214,7 +215,7 @@ def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | No
         return
     older_abs = os.path.join(os.path.dirname(path_abs), host.FILES.older_settings)
     older, newer = display_path(older_abs, repo.root_abs), display_path(path_abs, repo.root_abs)
-    entries = agents.entries(configuration(repo), agent)
+    entries = agent_needs.entries(configuration(repo), agent)
     text = user_file.read(older_abs) or ""
     if events := agent_settings(agent).hidden(text, before, entries, older):
         raise ConfigError(

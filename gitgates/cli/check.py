@@ -15,9 +15,9 @@ from gitgates.core.clean import counted
 from gitgates.core.types import Config, Problem
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.setup.doctor.checks import NO_GATES, files_text, find_unmatched, has_gates
-from gitgates.setup.install.agents import limits
+from gitgates.session.agent_needs import limits
 from gitgates.verbs.directory import members_of
+from gitgates.verbs.idle import NO_GATES, files_text, find_unmatched, has_gates
 from gitgates.verbs.output import format_option, print_json
 from gitgates.verbs.repository import config_root, ignore_local_settings, no_configuration
 

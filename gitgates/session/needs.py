@@ -41,20 +41,6 @@ def needed_events(config: Config) -> tuple[Need, ...]:
     return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
 
 
-def policies_on(config: Config) -> dict[str, tuple[EventKind, ...]]:
-    """Return the enabled policies that need events of an agent: name → those events.
-
-    One that is listed as a gate has the name of that.
-    """
-    events: dict[str, tuple[EventKind, ...]] = {}
-    for row in _about_agents(config):
-        kinds = [need.kind for need in _needs_of([row], config) if need.kind in AGENT_KINDS]
-        if kinds:
-            name = row.gate or row.name
-            events[name] = tuple(dict.fromkeys((*events.get(name, ()), *kinds)))
-    return events
-
-
 def is_reason(config: Config) -> bool:
     """Return whether a policy needs events of an agent, other than to guard what else there is."""
     rows = [row for row in _about_agents(config) if not row.never_installs_hooks]

@@ -13,6 +13,7 @@ from gitgates.config.load import load
 from gitgates.core.errors import ConfigError
 from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.settings.base import Entry
+from gitgates.session import agent_needs
 from gitgates.setup.install import agents
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def test_the_first_tool_call_stands_for_the_start_of_a_session(repo: Repo) -> No
     )
     config = load(str(repo.path))
     assert config
-    (entry,) = (one for one in agents.entries(config, "vibe") if one.event == "PreToolUse")
+    (entry,) = (one for one in agent_needs.entries(config, "vibe") if one.event == "PreToolUse")
     assert entry.matcher is None  # all tools
 
 

@@ -24,6 +24,7 @@ from gitgates.engine.hooks import matches_tool
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.agent import BadPayload
 from gitgates.hosts.settings.base import split
+from gitgates.session import agent_needs
 from gitgates.session.driver import respond
 from gitgates.setup.install import agents
 
@@ -163,7 +164,7 @@ def wanted(repo: Repo, name: str) -> tuple[Any, ...]:
     repo.config(CONFIG)
     config = load(str(repo.path))
     assert config
-    return agents.entries(config, name)
+    return agent_needs.entries(config, name)
 
 
 def foreign(name: str) -> tuple[str, list[str | None]]:

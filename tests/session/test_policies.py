@@ -16,8 +16,8 @@ from gitgates.core import policy
 from gitgates.core.errors import GitError, LockError
 from gitgates.core.types import BLOCK, PRIORITIES, WARN, Config, Verdict
 from gitgates.entry import githook, precommit
+from gitgates.session.agent_needs import entries
 from gitgates.session.needs import needed_events
-from gitgates.setup.install.agents import entries
 from gitgates.setup.install.selection import select
 
 if TYPE_CHECKING:

@@ -17,12 +17,13 @@ from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, speaks_of_us
+from gitgates.session import agent_needs
+from gitgates.session.agent_needs import entries
 from gitgates.session.installed import is_switched_off
 from gitgates.session.needs import agents_wanted, is_reason
 from gitgates.session.told_once import unread_in
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install import agent_files, agents
-from gitgates.setup.install.agents import entries
 from gitgates.store.log import Journal, sessions
 from gitgates.verbs.finding import Finding
 
@@ -167,7 +168,7 @@ def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
     for source in with_hooks:
         yield from _outdated(source, needed)
     yield from _subagents(config, repo, sources)
-    limits = agents.limits(config, first.agent) if needed else []
+    limits = agent_needs.limits(config, first.agent) if needed else []
     yield from (first.note(limit) for limit in limits)
     for limit in agents.hidden(first.agent, repo.root_abs, repo.env) if needed else ():
         is_ours = first.scope == "user"  # the settings that are ignored

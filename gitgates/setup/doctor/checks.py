@@ -10,15 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from gitgates.config.load import inspect
-from gitgates.config.values import show
 from gitgates.core import environ
 from gitgates.core.clean import counted, first_few, visible_line
 from gitgates.core.errors import ConfigError
-from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.parts import feature_parts
-from gitgates.core.policy import functions_of
-from gitgates.core.types import Config, Gate
-from gitgates.engine.match import selects_any
+from gitgates.core.types import Config, Gate, Problem
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
 from gitgates.observed.command import why_not_here
@@ -32,6 +28,7 @@ from gitgates.setup.install.framework import FILE, find_ids
 from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.finding import Finding
+from gitgates.verbs.idle import FEW_FILES, NO_GATES, files_text, find_unmatched, has_gates
 from gitgates.verbs.repository import first_step
 from gitgates.worktree.locks import Lock
 from gitgates.worktree.restored import list_missing
@@ -49,11 +46,8 @@ _ASSIGNED = re.compile(r"\s*(?:[A-Za-z_]\w*=[^\s(`]*\s+)*")
 _SHELL_WORDS = frozenset(_SHELL.split())
 _SHELL_SIGNS = frozenset("$`(){}*?~<>|&;#=!")
 _INSTALLERS = ("apt-get install", "dnf install", "apk add", "pacman -S", "zypper install")
-NO_GATES = "it declares no gates, so nothing is checked"
 _FIRST_GATE = 'add one, such as: [gates.test] with command = "make test", and list it in a hook'
-_FEW_FILES = 2  # on one line
 _GITS = ("objects", "checkouts", "kept", "restored")  # with modes of their own
-_MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
 
 
 def examine(subject: Subject) -> list[Finding]:
@@ -67,9 +61,8 @@ def examine(subject: Subject) -> list[Finding]:
 def check_git(subject: Subject) -> Iterator[Finding]:
     """Find a git that is too old, and one of Windows that would run no hook of ours."""
     version = os.fsdecode(subject.repo.git.out("version")).strip()
-    match = re.search(r"(\d+)\.(\d+)", version)
-    oldest = ".".join(map(str, OLDEST_GIT))
-    if match and (int(match[1]), int(match[2])) >= OLDEST_GIT:
+    numbers, oldest = re.findall(r"\d+", version), ".".join(map(str, OLDEST_GIT))
+    if tuple(map(int, numbers[:2])) >= OLDEST_GIT:
         yield Finding("ok", "git", "git", version)
     else:
         what = f"{version or 'unknown version'}; gitgates needs {oldest} or later"
@@ -85,24 +78,15 @@ def check_config(subject: Subject) -> Iterator[Finding]:
     try:
         config, problems = inspect(root_abs)
     except ConfigError as error:
-        yield Finding("problem", "configuration", root_abs, error.message, error.hint)
-        return
-    if config is None:
+        config, problems = None, (Problem(root_abs, error.message, error.hint),)
+    if config is None and not problems:
         what = "no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
-        fix = first_step(subject.repo)
-        yield Finding("problem", "configuration", root_abs, what, fix)
-        return
+        yield Finding("problem", "configuration", root_abs, what, first_step(subject.repo))
     for problem in problems:
         yield Finding("problem", "configuration", problem.location, problem.message, problem.hint)
-    if not problems:
+    if config and not problems:
         text = f"{counted(len(config.gates), 'gate')}, {counted(len(config.hooks), 'hook')}"
         yield Finding("ok", "configuration", files_text(config), text)
-
-
-def files_text(config: Config) -> str:
-    """Return the settings files on one line: the first ones, and how many others there are."""
-    files = config.sources
-    return " and ".join(files) if len(files) <= _FEW_FILES else first_few(files, _FEW_FILES)
 
 
 def check_environment(subject: Subject) -> Iterator[Finding]:
@@ -120,14 +104,12 @@ def check_environment(subject: Subject) -> Iterator[Finding]:
         what = f"set, and skips gate `{gate}`"
         yield Finding("note", "environment", name, what, f"unset {name}")
     try:
-        is_usable = env.get(VARIABLE) == "0" or open_pool(env, 1, is_urgent=False)
+        if env.get(VARIABLE) != "0" and not open_pool(env, 1, is_urgent=False):
+            what = "cannot be used: it is missing, another user's, or others may write to it"
+            mend = f"set {VARIABLE} to a folder that only you can write to, or to 0"
+            yield Finding("note", "pool", pool_folder(env), what, mend)
     except ConfigError as error:
         yield Finding("problem", "pool", VARIABLE, error.message, error.hint)
-        return
-    if not is_usable:
-        what = "cannot be used: it is missing, another user's, or others may write to it"
-        mend = f"set {VARIABLE} to a folder that only you can write to, or to 0"
-        yield Finding("note", "pool", pool_folder(env), what, mend)
 
 
 def check_gates(subject: Subject) -> Iterator[Finding]:
@@ -151,41 +133,13 @@ def check_reuse(subject: Subject) -> Iterator[Finding]:
     """Find that what gates read cannot be seen, though passes of some are reused by that."""
     gates = [gate.name for gate in subject.config.gates if gate.reuse] if subject.config else []
     if gates and (why_not := why_not_here(subject.repo.env)):
-        what = f"passes of {first_few(gates, _FEW_FILES)} are not reused: {why_not}"
+        what = f"passes of {first_few(gates, FEW_FILES)} are not reused: {why_not}"
         path = subject.repo.env.get("PATH", os.defpath)
         fixes = (
             f"{call} strace" for call in _INSTALLERS if shutil.which(call.split()[0], path=path)
         )
         fix = next(fixes, "") if "no strace" in why_not else ""
         yield Finding("note", "reuse", "strace", what, fix)
-
-
-def has_gates(config: Config) -> bool:
-    """Return whether anything can run: a gate, or what a policy runs."""
-    gates = config.gates or any(hook.gates for hook in config.hooks)
-    return bool(gates) or any(runs(config) for runs in functions_of(config, "runs_commands"))
-
-
-def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
-    """Yield the name of each gate whose `files` match no tracked file, and the remark on it.
-
-    Also of one in a hook that is about a commit message, which is the only file to match there. An
-    empty array of patterns is meant so. Raises: GitError if git cannot be asked.
-    """
-    selecting = [(gate, gate.files) for gate in config.gates if gate.files]
-    tracked = repo.git.names("ls-files", "-z") if selecting else []
-    about_message = [hook for hook in config.hooks if hook.name in _MESSAGE_HOOKS]
-    for gate, files in selecting:
-        patterns = f"its `files` = {show(list(files))}"
-        if tracked and not selects_any(tracked, files, gate.exclude):
-            yield gate.name, f"{patterns} match none of {counted(len(tracked), 'tracked file')}"
-        for hook in about_message:
-            message = (".git/COMMIT_EDITMSG",)
-            if gate.name in hook.gates and not selects_any(message, files, gate.exclude):
-                yield (
-                    gate.name,
-                    f"{patterns} never match in {hook.name}, which has only the message",
-                )
 
 
 def find_missing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 
 from gitgates.config.load import inspect
 from gitgates.core.errors import ConfigError, GitError
@@ -58,13 +59,11 @@ def survey(repo: Repo) -> Subject:
 
     Raises: GitError if git cannot be asked.
     """
-    try:
+    config = None
+    with suppress(ConfigError):
         config = inspect(repo.root_abs)[0]
-    except ConfigError:
-        config = None
     worktrees, missing = list_worktrees(repo)
-    folder = repo.relative(".")
-    return Subject(repo, config, tuple(worktrees), tuple(missing), folder)
+    return Subject(repo, config, tuple(worktrees), tuple(missing), repo.relative("."))
 
 
 def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
@@ -78,18 +77,16 @@ def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
     for entry in os.fsdecode(repo.git.out("worktree", "list", "--porcelain")).split("\n\n"):
         first, *rest = entry.split("\n")
         folder_abs = first.removeprefix("worktree ")
+        real_abs = os.path.realpath(folder_abs)
         # Git lists a submodule by its git folder.
-        if folder_abs == first or "bare" in rest or os.path.realpath(folder_abs) in current_abs:
+        if folder_abs == first or "bare" in rest or real_abs in current_abs:
             continue
-        try:
+        with suppress(GitError):
             other = find_repo(folder_abs, clean)
-        except GitError:
-            missing.append(folder_abs)
-            continue
-        if os.path.realpath(other.root_abs) == os.path.realpath(folder_abs):
-            worktrees.append(_worktree(other, repo.root_abs))
-        else:  # the folder has another use
-            missing.append(folder_abs)
+            if os.path.realpath(other.root_abs) == real_abs:
+                worktrees.append(_worktree(other, repo.root_abs))
+                continue
+        missing.append(folder_abs)  # or it has another use
     return worktrees, missing
 
 

@@ -29,19 +29,16 @@ def check_hooks_path(subject: Subject) -> Iterator[Finding]:
     """Find a core.hooksPath that names no folder, or one that other repositories share."""
     reported: set[str] = set()
     for worktree in subject.worktrees:
-        folder = worktree.folder
-        if not folder.scope:
-            continue
-        finding = Finding("problem", "hooksPath", worktree.repo.root_abs, "")
+        folder, root_abs = worktree.folder, worktree.repo.root_abs
         unset = worktree.command(unset_command(folder))
-        if not folder.value or not os.path.isdir(folder.path_abs):
+        if folder.scope and not (folder.value and os.path.isdir(folder.path_abs)):
             what = f"{setting(folder)}: that folder does not exist, so git runs no hooks"
             is_husky = ".husky" in folder.value.split("/")
             fix = f"{worktree.command('npm install')}   # or: {unset}" if is_husky else unset
-            yield finding._replace(what=what, mend=fix)
+            yield Finding("problem", "hooksPath", root_abs, what, fix)
         elif folder.is_shared and folder.value not in reported:
             what = f"{setting(folder)}: other repositories also use that folder for hooks"
-            yield finding._replace(severity="note", what=what, mend=unset)
+            yield Finding("note", "hooksPath", root_abs, what, unset)
         reported.add(folder.value)
 
 
@@ -80,14 +77,13 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Finding:
     if not file.executable:
         return wrong._replace(what=_NOT_EXECUTABLE, mend=f"chmod +x {shlex.quote(file.path_abs)}")
     name = file.manager.name if file.manager else ""
-    if is_served(file, name, worktree.calls):
-        return wrong._replace(severity="ok", what=f"{name} runs the gates", mend="")
-    if file.hook in called_hooks(content(file.path_abs)):
-        return wrong._replace(severity="ok", what="calls gitgates", mend="")
-    if file.manager and file.manager.runs_previous:
-        previous = read_hook(file.path_abs + file.manager.previous_suffix)
-        if previous.kind == "shim":
-            return check_shim(previous, f"{location}{file.manager.previous_suffix}", worktree)
+    served = f"{name} runs the gates" if is_served(file, name, worktree.calls) else ""
+    if served or file.hook in called_hooks(content(file.path_abs)):
+        return wrong._replace(severity="ok", what=served or "calls gitgates", mend="")
+    suffix = file.manager.previous_suffix if file.manager and file.manager.runs_previous else ""
+    previous = read_hook(file.path_abs + suffix)
+    if previous.kind == "shim":
+        return check_shim(previous, f"{location}{suffix}", worktree)
     owner = f"belongs to {name}" if name else "is not a gitgates hook"
     return wrong._replace(what=f"{owner}: git runs none of the gates")
 
@@ -97,12 +93,12 @@ def _install(file: HookFile, worktree: Worktree) -> str:
 
     The one whose hook it is, or whose file runs gates already.
     """
+    names = [name for name, _hook in worktree.calls]
     for name, hook in worktree.calls:
         if hook == file.hook:
             return install_command(name, (hook,), worktree.folder, worktree.repo.root_abs)
-    names = [name for name, _hook in worktree.calls]
-    names = [file.manager.name] if file.manager else names
-    return f"{_INSTALL} --via {names[0]}" if {*names[:1]} & {*VIA} else _INSTALL
+    name = file.manager.name if file.manager else next(iter(names), "")
+    return f"{_INSTALL} --via {name}" if name in VIA else _INSTALL
 
 
 # The shim
@@ -110,24 +106,20 @@ def _install(file: HookFile, worktree: Worktree) -> str:
 
 def check_shim(file: HookFile, location: str, worktree: Worktree) -> Finding:
     """Return the finding about one gitgates shim."""
-    fix = worktree.command(_INSTALL)
-    wrong = Finding("problem", "shim", location, "", fix)
+    wrong = Finding("problem", "shim", location, "", worktree.command(_INSTALL))
+    note = wrong._replace(severity="note")
     if not file.executable:
-        fix = f"chmod +x {shlex.quote(file.path_abs)}"
-        return wrong._replace(what=_NOT_EXECUTABLE, mend=fix)
+        return wrong._replace(what=_NOT_EXECUTABLE, mend=f"chmod +x {shlex.quote(file.path_abs)}")
     if not os.access(file.python, os.X_OK):
         return wrong._replace(what=f"its interpreter is missing: {file.python or 'none is named'}")
     if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
         return wrong._replace(what=f"gitgates is missing from {file.home or 'its home'}")
     if not may_start(file, worktree.repo):
-        what = (
-            f"names {file.python}, which is a file of the repository and not trusted: not checked"
-        )
-        return Finding("note", "shim", location, what, fix)
-    version, trouble = __version__, ""
-    if not _starts_this_gitgates(file):
-        version, trouble = _ask_version(file, worktree.repo.env)
-    note = wrong._replace(severity="note")
+        what = f"names {file.python}, which is a file of the repository and not trusted"
+        return note._replace(what=f"{what}: not checked")
+    is_this = _starts_this_gitgates(file)
+    env = worktree.repo.env
+    version, trouble = (__version__, "") if is_this else _ask_version(file, env)
     if trouble:
         return wrong._replace(what=f"its interpreter {file.python} does not run it: {trouble}")
     if version != __version__:
@@ -140,10 +132,10 @@ def check_shim(file: HookFile, location: str, worktree: Worktree) -> Finding:
 def may_start(file: HookFile, repo: Repo) -> bool:
     """Return whether a shim may be started: one that may have been cloned only as we write it."""
     folder_abs = os.path.realpath(os.path.dirname(file.path_abs)) + os.sep
-    is_in_tree, is_in_git = (
-        folder_abs.startswith(os.path.realpath(place_abs) + os.sep)
-        for place_abs in (repo.root_abs, repo.common_dir_abs)
+    places = (
+        os.path.realpath(path_abs) + os.sep for path_abs in (repo.root_abs, repo.common_dir_abs)
     )
+    is_in_tree, is_in_git = map(folder_abs.startswith, places)
     return is_in_git or not is_in_tree or (file.current and _starts_this_gitgates(file))
 
 

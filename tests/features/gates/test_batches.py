@@ -10,8 +10,8 @@ import pytest
 
 from gitgates.config.load import load
 from gitgates.hosts import agent_host
+from gitgates.session import agent_needs
 from gitgates.session.driver import respond
-from gitgates.setup.install import agents
 
 if TYPE_CHECKING:
     from conftest import Repo
@@ -94,11 +94,11 @@ def test_an_agent_without_that_event_runs_them_after_each_tool(repo: Repo) -> No
     repo.config(GATE + BATCH)
     config = load(str(repo.path))
     assert config
-    entries = {entry.event: entry for entry in agents.entries(config, "codex")}
+    entries = {entry.event: entry for entry in agent_needs.entries(config, "codex")}
     assert "PostToolBatch" not in entries
     assert entries["PostToolUse"].matcher is None  # for save points, too
     assert entries["PostToolUse"].timeout_s > 300  # those of the gates
-    (limit,) = [text for text in agents.limits(config, "codex") if "Batch" in text]
+    (limit,) = [text for text in agent_needs.limits(config, "codex") if "Batch" in text]
     assert limit == "Codex has no event PostToolBatch: its gates run after each tool instead"
     for number, tool in enumerate(("apply_patch", "Bash")):
         fields = {"tool_input": {"command": PATCH}, "tool_use_id": str(number)}
@@ -113,7 +113,7 @@ def test_but_not_where_others_run_after_each_tool(repo: Repo) -> None:
     )
     config = load(str(repo.path))
     assert config
-    (limit,) = [text for text in agents.limits(config, "codex") if "Batch" in text]
+    (limit,) = [text for text in agent_needs.limits(config, "codex") if "Batch" in text]
     assert limit == "Codex has no event PostToolBatch: its gates do not run there"
     fields = {"tool_name": "Bash", "tool_input": {"command": "x"}, "tool_use_id": "1"}
     assert tell(repo, "PostToolUse", "codex", tool_response="", **fields) == {}
@@ -124,6 +124,6 @@ def test_nor_is_it_told_more_than_after_a_tool(repo: Repo) -> None:
     repo.config(GATE + BATCH)
     config = load(str(repo.path))
     assert config
-    instead, why = [text for text in agents.limits(config, "kimi") if "Batch" in text]
+    instead, why = [text for text in agent_needs.limits(config, "kimi") if "Batch" in text]
     assert instead == "Kimi Code has no event PostToolBatch: its gates run after each tool instead"
     assert why.startswith("PostToolBatch: Kimi Code shows nobody the output of gates there")

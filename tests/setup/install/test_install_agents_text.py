@@ -21,6 +21,7 @@ from gitgates.hosts.agents.claude import HOST
 from gitgates.hosts.agents.claude.settings import BARE, Settings
 from gitgates.hosts.settings.base import Entry, committed, is_our_command
 from gitgates.hosts.settings.json_settings import agent_matcher, tool_matcher
+from gitgates.session import agent_needs
 from gitgates.setup.install import agents
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
             Hook(name="pre-commit", gates=("g",)),
         ),
     )
-    assert agents.entries(without_undo(config), "claude") == (
+    assert agent_needs.entries(without_undo(config), "claude") == (
         Entry("SessionStart", 5),
         Entry("UserPromptSubmit", 5),
         Entry("PreToolUse", 5, "Edit|Write|NotebookEdit|Bash|PowerShell"),
@@ -129,7 +130,7 @@ def test_the_page_shows_what_is_written() -> None:
     assert configured["hooks"] == {"Stop": {"gates": ["test"]}}
     gate = GATE._replace(name="test", timeout_s=120)
     config = Config(gates=(gate,), hooks=(Hook(name="Stop", gates=("test",)),))
-    wanted = agents.entries(without_undo(config), "claude")
+    wanted = agent_needs.entries(without_undo(config), "claude")
     beside = {one.event for one in wanted} - {"Stop"}
     assert beside == {"SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"}
     shown = page.split("```json\n")[1].split("```")[0]
@@ -139,10 +140,10 @@ def test_the_page_shows_what_is_written() -> None:
 
 def test_hooks_of_git_alone_need_the_guard() -> None:
     config = Config(gates=(GATE,), hooks=(Hook(name="pre-commit", gates=("g",)),))
-    events = [one.event for one in agents.entries(config, "claude")]
+    events = [one.event for one in agent_needs.entries(config, "claude")]
     assert {"PreToolUse", "Stop"} <= {*events}
-    assert agents.entries(without_guard(config), "claude") == ()
-    assert agents.entries(Config(gates=(GATE,)), "claude") == ()  # nothing runs by itself
+    assert agent_needs.entries(without_guard(config), "claude") == ()
+    assert agent_needs.entries(Config(gates=(GATE,)), "claude") == ()  # nothing runs by itself
 
 
 # Matchers

@@ -21,7 +21,7 @@ from gitgates.hosts.agents.claude import HOST
 from gitgates.hosts.agents.claude.settings import PLUGIN as COMMAND
 from gitgates.hosts.agents.claude.settings import Settings
 from gitgates.hosts.settings.base import Entry
-from gitgates.setup.install import agents
+from gitgates.session import agent_needs
 
 ROOT = Path(__file__).resolve().parents[3]
 MARKETPLACE = ROOT / ".claude-plugin/marketplace.json"
@@ -99,7 +99,7 @@ def test_it_waits_as_long_as_a_review_may_take() -> None:
     waits = {
         event: group[0]["hooks"][0]["timeout"] for event, group in read(HOOKS)["hooks"].items()
     }
-    wanted = {one.event: one.timeout_s for one in agents.entries(config, "claude")}
+    wanted = {one.event: one.timeout_s for one in agent_needs.entries(config, "claude")}
     assert {event for event in wanted if waits[event] < wanted[event]} == set()
 
 

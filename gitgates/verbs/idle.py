@@ -1,0 +1,50 @@
+"""Find what checks nothing: a configuration without gates, and gates whose files do not exist."""
+
+from __future__ import annotations
+
+from gitgates.config.values import show
+from gitgates.core.clean import counted, first_few
+from gitgates.core.lifecycle import GIT_HOOKS
+from gitgates.core.policy import functions_of
+from gitgates.core.types import Config
+from gitgates.engine.match import selects_any
+from gitgates.git.repo import Repo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NO_GATES = "it declares no gates, so nothing is checked"
+FEW_FILES = 2  # on one line
+_MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
+
+
+def files_text(config: Config) -> str:
+    """Return the settings files on one line: the first ones, and how many others there are."""
+    files = config.sources
+    return " and ".join(files) if len(files) <= FEW_FILES else first_few(files, FEW_FILES)
+
+
+def has_gates(config: Config) -> bool:
+    """Return whether anything can run: a gate, or what a policy runs."""
+    gates = config.gates or any(hook.gates for hook in config.hooks)
+    return bool(gates) or any(runs(config) for runs in functions_of(config, "runs_commands"))
+
+
+def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
+    """Yield the name of each gate whose `files` match no tracked file, and the remark on it.
+
+    Also of one in a hook that is about a commit message, which is the only file to match there. An
+    empty array of patterns is meant so. Raises: GitError if git cannot be asked.
+    """
+    selecting = [(gate, gate.files) for gate in config.gates if gate.files]
+    tracked = repo.git.names("ls-files", "-z") if selecting else []
+    about_message = [hook for hook in config.hooks if hook.name in _MESSAGE_HOOKS]
+    for gate, files in selecting:
+        patterns = f"its `files` = {show(list(files))}"
+        if tracked and not selects_any(tracked, files, gate.exclude):
+            yield gate.name, f"{patterns} match none of {counted(len(tracked), 'tracked file')}"
+        if selects_any((".git/COMMIT_EDITMSG",), files, gate.exclude):
+            continue
+        for name in (hook.name for hook in about_message if gate.name in hook.gates):
+            yield gate.name, f"{patterns} never match in {name}, which has only the message"
