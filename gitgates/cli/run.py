@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from gitgates.cli.run_waiting import own_run
 from gitgates.config.values import PATTERNS, BadValue
 from gitgates.core import environ
 from gitgates.core.errors import (
@@ -35,6 +36,7 @@ from gitgates.report.artifacts import save_run
 from gitgates.report.documents import JsonDocument, JsonLines
 from gitgates.report.text import Console
 from gitgates.session.git_hooks import HookCall, handle, judgements_of
+from gitgates.session.shell_commands import OPTION
 from gitgates.store.owners import denied
 from gitgates.verbs.completion import complete_gates, complete_names, unknown_gate, unknown_hook
 from gitgates.verbs.directory import folder_of, gates_below, paths_below
@@ -285,6 +287,13 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     help="Run gates with `remote` on the server even where there is room here.",
 )
 @click.option(
+    "--wait",
+    is_flag=True,
+    help="For an agent that was told at HOOK, such as Stop, to wait: wait for its session's turn, "
+    "and run the gates as HOOK does. If they pass, they need not run again there.",
+)
+@click.option(OPTION, default="", hidden=True)
+@click.option(
     "--bisect",
     is_flag=True,
     help="For `git bisect run`: exit status 125, which skips a commit, where it cannot be judged: "
@@ -323,6 +332,9 @@ def command(
     files = {name: options.pop(name) for name in ("junit", "sarif", "code_quality")}
     try:
         restore_interrupted("run")
+        wait, caller = options.pop("wait"), options.pop("caller")
+        if wait and (run := own_run(names, caller, is_chosen=any((*gates, *options.values())))):
+            return run(listener, terminal)
         call = _run(names, gates, options, listener)
         if call.plan and call.decision:
             notes = save_run(call.decision, call.plan, call.config, began_s)

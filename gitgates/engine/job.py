@@ -54,6 +54,7 @@ class Deadline(Record):
 
     at: float  # of the monotonic clock
     limit_s: float  # what it was in the beginning, for people
+    is_extended: bool = False  # by the time in which a gate waits: no host gives up
 
     def left_s(self) -> float:
         """Return how much of it is left; 0 if it is over."""

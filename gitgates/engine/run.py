@@ -27,7 +27,7 @@ from gitgates.engine.plan import (
     has_types,
     looks_up,
 )
-from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, describe, make_decision
+from gitgates.engine.walk import CANCELLED, ENDED, WAITS, Due, advance, describe, make_decision
 from gitgates.proc.processes import Child, Group, SignalPipe
 from gitgates.store.files import remove_file
 from gitgates.worktree.isolate import Isolation
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
 _NOTABLE_S = 0.1  # a gate that takes less starts in any order
+_MORE = 1.5  # a gate may take so many times as long as before
 _RETRIED = ("failed", "timed-out", "killed")
 _FAILED = (*_RETRIED, "not-started")
 
@@ -277,7 +278,7 @@ class _Run:
         fixers = self.fixers
         if fixers and not fixers.take(alone=gate.writes, most_s=gate.timeout_s):
             return True
-        if reason := self._why_none_starts():
+        if reason := self._why_not_started(gate.name):
             self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
             return False
         try:
@@ -294,7 +295,7 @@ class _Run:
             self._conclude(due, GateResult(gate=gate.name, status="not-started", reason=why))
             return False
         if admission is None:
-            return True
+            return not self._gives_up(due)
         if admission.step is None:
             passed = GateResult(
                 gate=gate.name,
@@ -307,11 +308,31 @@ class _Run:
         job = self._job(due, admission, group)
         since, _place = self.waiting.pop(gate.name, (time.monotonic(), 0))
         job.waited_s = time.monotonic() - since
+        deadline = self.options.deadline
+        if deadline and deadline.is_extended:
+            options = self.options._replace(
+                deadline=deadline._replace(at=deadline.at + job.waited_s)
+            )
+            self.options = self.context.options = options
         job.began -= self.remote.attempt(due).spent_s if self.remote and not is_remote else 0.0
         self.listener.started(gate.name)
         self.jobs.append(job)
         self._go_on(job, group)
         return False
+
+    def _gives_up(self, due: Due) -> bool:
+        """Have a gate not run if its turn would come too late for the host to wait for it."""
+        gate, deadline = due.step.gate, self.options.deadline
+        wait = self.admissions.waits.get(gate.name)
+        if not (wait and deadline) or deadline.is_extended:
+            return False
+        took_s = self._durations().get(gate.name)
+        needs_s = min(took_s * _MORE + 1.0, gate.timeout_s) if took_s else gate.timeout_s / 2
+        if deadline.left_s() - (wait.left_s or 0.0) > needs_s:
+            return False
+        reason = f"{WAITS}{wait.text}"
+        self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
+        return True
 
     def _job(self, due: Due, admission: Admission, group: Group) -> Job:
         gate, measurement = due.step.gate, None
@@ -336,9 +357,10 @@ class _Run:
         self.results[due.step.gate.name, due.generation] = result
         self.listener.ended(result, self.plan)
 
-    def _why_none_starts(self) -> str:
+    def _why_not_started(self, name: str) -> str:
         deadline = self.options.deadline
-        if deadline and not deadline.left_s():
+        is_waiting = name in self.waiting and deadline and deadline.is_extended
+        if deadline and not (deadline.left_s() or is_waiting):
             return f"the {deadline.limit_s:g} s limit for all gates was reached before it started"
         return self.detector.why_none_starts()
 
@@ -399,6 +421,11 @@ class _Run:
         self.admissions.ended(job.admission, result, job.depends)
         self.admissions.give_back(job.slots, is_remote=job.is_remote)
         result = result._replace(waited_s=job.waited_s)
+        deadline = self.options.deadline
+        was_cut = result.status == "timed-out" and result.duration_s < job.gate.timeout_s
+        if was_cut and deadline and job.waited_s > _NOTABLE_S:
+            reason = f"{WAITS}more time: its turn came after {job.waited_s:.0f} s"
+            result = result._replace(status="not-run", reason=reason)
         result = result._replace(reused=job.admission.reused or job.reused)
         self._conclude(job.due, result)
 

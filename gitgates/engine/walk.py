@@ -40,6 +40,8 @@ CANCELLED = "cancelled: another gate blocked"
 
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
+# The beginning of that of a gate whose turn would not have come before the host gave up waiting.
+WAITS = "it waits for "
 _NOT_COMPARED = "nothing was compared: "
 _CIRCLE = "gates keep changing what it has checked"
 _SHOWN = 3  # paths, on one line
@@ -334,6 +336,11 @@ def unchecked_gates(decision: Decision) -> tuple[str, ...]:
     """Return the gates of a run that had nothing to check, in the order of the run."""
     idle = (v.result.gate for v in decision.visits if v.result.status == "unchecked")
     return tuple(dict.fromkeys(idle))
+
+
+def is_waiting(result: GateResult) -> bool:
+    """Return whether a gate did not run because it was not its turn yet."""
+    return result.status == "not-run" and result.reason.startswith(WAITS)
 
 
 def describe(result: GateResult) -> str:

@@ -15,7 +15,7 @@ from gitgates.core.failure import say_all
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, STOP, WARN, GateResult
-from gitgates.engine.walk import describe
+from gitgates.engine.walk import describe, is_waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ _PUT_RIGHT = (
     "allowed to; do not change or remove the gate."
 )
 
+_WAIT = (
+    "It is not this session's turn yet. Run this once, with the longest time limit of your shell "
+    "tool: `gitgates run {hook} --wait`. It waits for the turn, and then runs the gates. Do not "
+    "ask repeatedly. If they pass, end your turn again: they need not run twice."
+)
 _LONGEST_LINE = 400
 _TAIL_SHARE = 0.6  # most tools sum up at the end
 _FEW = 3  # lines that were shown before are left out if there are more than this in a row
@@ -177,7 +182,8 @@ def _headline(report: EventReport) -> str:
         "failed": [f.result.gate for f in findings if f.result.status in _FAILED],
         "flaky": [f.result.gate for f in findings if f.result.status == "flaky"],
         "checked nothing": [f.result.gate for f in findings if f.result.status == _UNCHECKED],
-        "could not run": [f.result.gate for f in findings if f.result.status in _UNABLE],
+        "still waiting": [f.result.gate for f in findings if is_waiting(f.result)],
+        "could not run": [f.result.gate for f in findings if _is_unable(f.result)],
         "changed files": [result.gate for result in passed if result.changed_paths],
         "passed, which blocks here": [r.gate for r in passed if not r.changed_paths],
     }
@@ -309,13 +315,22 @@ def _ending(report: EventReport) -> str:
         some = ", ".join(plain_line(path, 100) for path in paths[:10]) + _more(len(paths), 10)
         lines.append(f"A gate changed files; read them again before the next edit: {some}.")
     if report.findings and report.leads_to != STOP:  # else there is nothing to do
-        unable = any(finding.result.status in _UNABLE for finding in report.findings)
+        unable = any(_is_unable(finding.result) for finding in report.findings)
         lines += ["", _HEADING, *([_PUT_RIGHT] if unable else []), *_next_steps(report)]
     return "\n".join(lines).strip("\n")
 
 
+def _is_unable(result: GateResult) -> bool:
+    return result.status in _UNABLE and not is_waiting(result)
+
+
 def _next_steps(report: EventReport) -> list[str]:
     """Return what the agent should do next, and how to give up."""
+    waiting = [finding for finding in report.findings if is_waiting(finding.result)]
+    if waiting and report.attempt:
+        rest = report._replace(findings=tuple(f for f in report.findings if f not in waiting))
+        first = _next_steps(rest) if rest.findings else []
+        return [*first, _WAIT.format(hook=report.hook)]
     is_before = report.hook == HOOK_OF["before-tool"]
     if report.leads_to == WARN:
         goes_on = "The tool call goes on. " if is_before else ""

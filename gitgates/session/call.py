@@ -90,6 +90,7 @@ class Call:
         self.run_abs = ""
         self.has_limit = not is_dry  # False: no host gives up waiting
         self.is_alone = False  # nobody but the session's agents changes files in the worktree
+        self.by_hand = False  # a verb runs the gates, and no event
         self.until_s = float("inf")  # by `time.monotonic`: when the host's answer is due
         self.listener: Listener | None = None  # gets the progress of the gates
         self.more_s = 0.0  # what policies may take beside the gates

@@ -63,6 +63,19 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
     return call
 
 
+def call_by_hand(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Call:
+    """Return the context of gates that the agent itself has run, as they would at that event.
+
+    Raises: as `dry_call`.
+    """
+    call = dry_call(repo, config, kind, caller)
+    if kind != "turn-end":
+        call.payload = call.payload._replace(agent_id=caller.agent, agent_type=caller.agent_type)
+    _ = call.snapshot  # while nothing may be recorded: a command is under way
+    call.is_dry, call.by_hand = False, True
+    return call
+
+
 def ask_agent_hook(call: Call) -> list[PolicyAnswer]:
     """Return the answer of each policy to the agent, if the gates passed."""
     answers: list[PolicyAnswer] = []

@@ -26,6 +26,7 @@ NO_RESULT = ("not-started", "not-run")
 # The status of a gate that ended with exit status 0 and had nothing to check: no pass, no failure.
 UNCHECKED = "unchecked"
 FLAKY = "flaky"
+WAITING = "waiting"  # of one that did not run because it was not its turn
 
 
 # Events and prompts.

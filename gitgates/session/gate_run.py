@@ -13,11 +13,11 @@ from gitgates.engine.job import Deadline, RunOptions
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import takes_paths
 from gitgates.engine.run import run_plan
-from gitgates.engine.walk import CANCELLED, describe, observed, unchecked_gates
+from gitgates.engine.walk import CANCELLED, describe, is_waiting, observed, unchecked_gates
 from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
-from gitgates.session.facts import FLAKY, NO_RESULT, UNCHECKED, RoundEntry
+from gitgates.session.facts import FLAKY, NO_RESULT, UNCHECKED, WAITING, RoundEntry
 from gitgates.session.recorder import observe_if_recorded, record_gates
 from gitgates.store.runs import new_run
 from gitgates.worktree.gc import collect_if_due
@@ -55,7 +55,7 @@ class GateRun(Listener):
         # If it is the sum of the gates' own limits, those must be met first, and named.
         is_sum = call.payload.kind in GATES_OWN_TIME and not hook.timeout_s
         until = time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0)
-        self.deadline = Deadline(until, limit_s)
+        self.deadline = Deadline(until, limit_s, is_extended=not call.has_limit)
         self.notes: list[str] = []  # on results
 
     def message(self, text: str) -> None:
@@ -73,10 +73,12 @@ class GateRun(Listener):
         """
         options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
         call, listener = self.call, self.call.listener or self
-        if call.kind in RETRIED:
+        if call.kind in RETRIED and not call.by_hand:
             observe_if_recorded(call, always=True)
         decision = run_plan(self.plan, self.settings, call.repo, listener, options=options)
         ran = {visit.result.gate for visit in decision.visits if visit.result.duration_s}
+        if call.by_hand:  # within a command, whose changes are the agent's
+            return decision
         if names := [gate.name for gate in self.gates.values() if gate.writes and gate.name in ran]:
             record_gates(call, names)
         return decision
@@ -217,7 +219,7 @@ def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
     """Return gate and status of each visit that caused the decision."""
     return tuple(
         dict.fromkeys(
-            (visit.result.gate, visit.result.status)
+            (visit.result.gate, WAITING if is_waiting(visit.result) else visit.result.status)
             for visit in decision.visits
             if visit.verdict == decision.verdict and visit.action in ("BLOCK", "STOP")
         )

@@ -29,7 +29,8 @@ _END = r"(?=[\s;&|<>)]|$)"
 # Without a word behind it, `review` means its status; what asks for help is left alone.
 _VERB = (
     rf"(?:review[ \t]+[a-z]+{_END}|review(?=\s*$|[ \t]*[;&|]|[ \t]+-(?!-?h(?:elp)?\b))|cannot-fix"
-    rf"|undo|intent[ \t]+(?:select|release|scope-expansion-request){_END})"
+    rf"|undo|intent[ \t]+(?:select|release|scope-expansion-request){_END}"
+    rf"|run[ \t]+[A-Za-z]+[ \t]+--wait{_END})"
 )
 _COMMAND = (
     rf"(?P<verb>\s*(?:cd[ \t]+{_FOLDER}[ \t]*&&[ \t]*)?(?:[\w./~-]*/)?gitgates[ \t]+{_VERB})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import Config, Decision, Event, Gate
+from gitgates.engine.job import Deadline, RunOptions
 from gitgates.proc.resources import Resources
 
 # Fails where another one runs at the same time.
@@ -114,3 +116,27 @@ def test_two_gates_on_one_port_never_overlap(
     assert [end["exit_status"] for end in ends] == [0] * count
     assert sorted((out / "ran").read_text().split()) == sorted(trees)
     assert os.listdir(folder) == ["lock"]
+
+
+@pytest.mark.parametrize("is_extended", [True, False])
+def test_waiting_counts_only_where_a_host_waits(
+    repo: Repo, folder: str, monkeypatch: pytest.MonkeyPatch, *, is_extended: bool
+) -> None:
+    other = Resources(folder, {}, "/other", is_urgent=False)
+    assert isinstance(other.take("t", ("db",), 0.0), int)
+
+    class Told(Heard):
+        def waiting(self, gate: str, wait: Any) -> None:
+            super().waiting(gate, wait)
+            other.close()
+
+    monkeypatch.setattr("gitgates.engine.run._PATIENCE_S", 0.4)  # longer than all may take
+    deadline = Deadline(time.monotonic() + 0.3, 0.3, is_extended=is_extended)
+    event = Event(host="manual", name="manual", root_abs=str(repo.path), paths=())
+    config = config_of((gate("g", timeout_s=0.5, resources=("db",)),), "manual")
+    options = RunOptions(deadline=deadline)
+    (result,) = results(run_gates(config, event, Told(), options=options))
+    assert result.status == ("passed" if is_extended else "not-run")
+    waits = "it waits for `db` after `t` in /other, place 1"
+    assert result.reason == ("" if is_extended else waits)
+    other.close()

@@ -71,12 +71,13 @@ class StopAttempt:
         self._session = call.session
         self._tree = call.tree  # that the gates will see; empty: not known for certain
         self._notes: list[str] = []  # on what was not done
+        self.decision: Decision | None = None  # of the gates, if they have run
         self._given_up = self._reasons_of_before() | self._session.reasons_not_to_fix(call.prompt)
         self._rounds = self._session.rounds_of(
             payload.event, payload.agent_id, call.prompt, run.listed
         )
         self._blocked = [round_ for round_ in self._rounds if round_.outcome == BLOCKED]
-        if self._rounds and (first := self._rounds[0].run):
+        if self._rounds and not call.by_hand and (first := self._rounds[0].run):
             run.run_abs = first  # all attempts of a cycle are in one folder
             run.logs_abs = f"{first}/logs/attempt-{len(self._rounds) + 1}"
 
@@ -107,6 +108,7 @@ class StopAttempt:
         if self._tree:  # nothing is known about content that has changed meanwhile
             excused = {gate: before.failures for gate, before in baselines.items()}
             run.record(decision, self._tree, excused | found)
+        self.decision = decision
         failures = {
             gate: tuple(
                 failure

@@ -11,15 +11,16 @@ from gitgates.core.policy import Need, policy_gates
 from gitgates.core.types import BLOCK, Verdict
 from gitgates.engine.hooks import host_limit_s, matches_hook
 from gitgates.hosts.capabilities import express
-from gitgates.session.facts import WarningEntry
+from gitgates.session.facts import RoundEntry, WarningEntry
 from gitgates.session.needs import agent_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
-    from gitgates.core.types import Config, Hook
+    from gitgates.core.types import Config, Decision, Hook, Plan
     from gitgates.session.call import Call
 
+_BY_HAND = "by-hand"  # in place of the key of an event
 # A sub-agent, a task, a teammate: none can be stopped, so the main thread is, at its next event.
 _STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
 
@@ -77,6 +78,26 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
             verdict
         )
     return _add_context(call).joined(so_far).joined(verdict)
+
+
+def run_by_hand(call: Call) -> tuple[Plan | None, Decision | None]:
+    """Run the gates of an ending as it would, but for as long as it takes.
+
+    If they pass, they need not run again at the ending, on the same content. No decision: they had
+    passed on it before, or all are skipped.
+    """
+    from gitgates.features.gates.attempt import StopAttempt
+    from gitgates.features.gates.event import plan_run
+    from gitgates.session.breaker import PASSED
+
+    run = plan_run(call, call.changed_files)
+    if run is None:
+        return None, None
+    attempt = StopAttempt(run)
+    for entry in attempt.decide().entries:
+        if isinstance(entry, RoundEntry) and entry.outcome == PASSED:
+            call.record(entry._replace(key=_BY_HAND))
+    return run.plan, attempt.decision
 
 
 def _decide_ending(call: Call) -> Verdict:
