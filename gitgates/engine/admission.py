@@ -1,7 +1,7 @@
-"""Whether a gate may start now: its pass is reused, another run is computing it, no slot is free.
+"""Decide whether a gate may start now, reuse a pass, or must wait for another run or a free slot.
 
-A gate that has to wait is asked about again; what it would see may be other content by then, so
-that is looked at again as well.
+A gate that must wait is asked about again. The content may have changed by then, so it is read
+again, too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def reuse_of(
 
 
 def held_above(env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the resources that the gates have which this run is part of."""
+    """Return the resources held by the gates that this run is part of."""
     return tuple(filter(None, env.get(HELD, "").split("\n"))) if env.get(ACTIVE) else ()
 
 
@@ -73,7 +73,7 @@ class Admissions:
         self._pool = None if is_nested else open_pool(env, self.slots, is_urgent=is_urgent)
         self._waiting: dict[str, Candidate | None] = {}  # gate → its candidate, without a slot
         self._asked: set[str] = set()  # the gates that have asked for slots, since `settle`
-        self._is_full = False  # a gate waits for slots, and no other is to get them before it
+        self._is_full = False  # a gate waits for slots, and no other may get them before it
         self._is_computed = False  # a gate waits for another run that is computing the same
         self._config, self._is_urgent = config, is_urgent
         self._resources: Resources | None = None  # opened for the first gate that has some
@@ -93,7 +93,7 @@ class Admissions:
         *,
         is_remote: bool = False,
     ) -> Admission | None:
-        """Return how a gate may start now, in `room` slots or remotely; None if it has to wait."""
+        """Return how a gate may start now, in `room` slots or remotely; None if it must wait."""
         gate = step.gate.name
         if self._reuse and step.gate.writes:
             self._reuse.record()  # of those before it, as long as the content is theirs
@@ -134,7 +134,7 @@ class Admissions:
         )
 
     def _hold(self, gate: Gate) -> int | None:
-        """Return what holds the resources of a gate, -1 for none; None if it has to wait."""
+        """Return what holds a gate's resources, -1 for none; None if it must wait."""
         from gitgates.proc.resources import open_resources  # few gates have some
         from gitgates.store.proofs import durations
 
@@ -183,7 +183,7 @@ class Admissions:
         try:
             slots = self._pool.take(weight, weight * self._most(step, room), for_s)
         except OSError as error:  # a full disk, or something that cleans up /tmp
-            self._say(f"gates do not wait for those of other runs: {error}")
+            self._say(f"gates do not wait for other runs' gates: {error}")
             self._pool.close()
             self._pool = None
             return []
@@ -193,11 +193,13 @@ class Admissions:
 
             self.waits[gate.name] = Wait("a job slot", *self._pool.queue())
         for slot_abs in self._pool.take_stopped():
-            self._say(f"no longer waiting for the job slot {slot_abs}: its gate had to be over")
+            self._say(
+                f"no longer waiting for the job slot {slot_abs}: its gate should have ended by now"
+            )
         return slots
 
     def _take_job(self, gate: Gate) -> list[int] | None:
-        """Return what holds a job of the server, if one is free; then none is needed here."""
+        """Return what holds a server job, if one is free; then no slot is needed here."""
         slots = self._remote.take(gate.timeout_s) if self._remote else None
         if slots is not None:
             self._asked.discard(gate.name)
@@ -240,7 +242,7 @@ class Admissions:
             self._reuse.give_up(admission.candidate)
 
     def give_back(self, slots: list[int], *, is_remote: bool = False) -> None:
-        """Return slots of a gate that it needs no more."""
+        """Return the slots that a gate no longer needs."""
         if is_remote and self._remote:
             self._remote.give_back(slots)
         elif self._pool:
@@ -249,12 +251,12 @@ class Admissions:
             release(slots)
 
     def ended(self, admission: Admission, result: GateResult, depends: Dependencies | None) -> None:
-        """Record what a gate that has run has proved, by what it depended on, if that is known."""
+        """Record what a gate's run has proved, by what it depended on, if that is known."""
         if self._reuse:
             self._reuse.ended(admission.candidate, result, depends)
 
     def close(self) -> None:
-        """Give up what is waited for."""
+        """Stop waiting."""
         if self._pool:
             self._pool.close()
         if self._resources:

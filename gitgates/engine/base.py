@@ -1,4 +1,4 @@
-"""The content that a gate is compared with: the merge base with another branch. Cold."""
+"""The content to compare a gate with: the merge base with another branch. Cold."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def find_base(
 ) -> Base | None:
     """Return the merge base of HEAD with the default branch; None before the first commit.
 
-    `named`: a commit to take in place of the default branch. `merged`: commits that are being
+    `named`: a commit to use instead of the default branch. `merged`: commits that are being
     merged into HEAD; the merge base is that of the merge, as what they bring is not new.
-    `of_remote`: only what was fetched of it, and no branch of this repository.
+    `of_remote`: only what was fetched from there, and no branch of this repository.
     """
     if not git.resolve("HEAD^{commit}"):
         return None
@@ -80,7 +80,7 @@ def _short(ref: str) -> str:
 
 
 def _tips(git: Git, refs: Iterable[str]) -> dict[str, str]:
-    """Return ref → commit of those that there are, by their whole names.
+    """Return ref → commit for those that exist, by their full names.
 
     Git itself takes a tag `refs/remotes/origin/HEAD` if there is no other ref of that name. One
     that leads to no other ref is a branch `HEAD` that somebody has pushed.

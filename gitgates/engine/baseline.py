@@ -1,9 +1,8 @@
-"""The baseline of a gate that failed: failures that do not count, because they are not new.
+"""The baseline of a failed gate: failures that do not count, because they are not new.
 
-Accepted failures are in a file; others were there at the merge base already. How the gate ended
-there is recorded, or it runs there as well. What cannot be told counts. Cold: only a gate with
-`baseline` that has failed loads this. `features/gates/baseline.py` compares with the start of a
-session.
+Accepted failures are in a file; others already existed at the merge base. How the gate ended there
+is recorded, or it runs there, too. Failures in doubt count. Cold: loaded only when a gate with
+`baseline` has failed. `features/gates/baseline.py` compares with the start of a session.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class KnownFailures:
         self._accepted: Collection[str] = ()
         self._note = ""  # why none is accepted
         self.base = Base()
-        self.is_due = False  # whether the gate is to be run on the base now
+        self.is_due = False  # whether the gate must run on the base now
 
     def judge(self, result: GateResult) -> GateResult:
         """Return the result of a gate that failed: excused if none of its failures is new."""
@@ -118,7 +117,7 @@ class KnownFailures:
 
     @property
     def _base_content(self) -> str:
-        """What the gate sees of the base: all, or the paths that it is given."""
+        """What the gate sees of the base: everything, or the paths passed to it."""
         tree, step = self.base.tree, self._step
         return digest(tree, *step.paths) if is_given_paths(step.gate) else tree
 
@@ -141,7 +140,7 @@ class KnownFailures:
     def _compare(
         self, result: GateResult, before: tuple[tuple[str, str], ...], why_not: str = ""
     ) -> GateResult:
-        """Return the result with its new failures. `why_not`: those before are not known."""
+        """Return the result with its new failures. `why_not`: why earlier ones are unknown."""
         at_base = {fingerprint for fingerprint, _title in before}.difference(self._accepted)
         by_file = [each.fingerprint for each in self._now if each.fingerprint in self._accepted]
         by_base = [each.fingerprint for each in self._now if each.fingerprint in at_base]
@@ -170,7 +169,7 @@ def _unknown(result: GateResult, why: str) -> GateResult:
 def failures_in(
     gate: Gate, result: GateResult, root_abs: str, env: Mapping[str, str]
 ) -> tuple[Failure, ...] | str:
-    """Return all failures of a gate that failed in `root_abs`; or why they are not known."""
+    """Return all failures of a gate that failed in `root_abs`, or why they are unknown."""
     if result.status != "failed" or not result.exit_status:
         return f"it {describe(result)}"
     if result.exit_status > _LAST_OF_TOOLS:
@@ -204,7 +203,7 @@ def _recognised(
 
 
 def recorded_failures(gate: Gate, repo: Repo, content: str) -> tuple[tuple[str, str], ...] | None:
-    """Return how the same gate has ended on a content, as fingerprints and titles.
+    """Return how the same gate ended on some content, as fingerprints and titles.
 
     None if that is not recorded, or records are not to be used.
     """

@@ -1,7 +1,7 @@
 """Detect what gates change: the files that an event is about, and the index being committed.
 
-A gate that changes files without saying so (`writes`) has not checked what is being committed, nor
-have those that ran beside it.
+A gate that changes files without declaring it (`writes`) has not checked what is being committed;
+nor have gates that ran beside it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The commands of one gate, their environment, and what their exit statuses mean.
+"""One gate's commands, their environment, and what their exit statuses mean.
 
-A gate's environment is the person's, without what git sets for its own hooks. Passing git's
-variables on makes a gate that runs `git init && git commit` in a scratch folder commit into the
-real repository; taking all of them away makes `git diff --cached` wrong under `commit -a` and
+A gate's environment is the person's, without what git sets for its own hooks. With git's
+variables, a gate that runs `git init && git commit` in a scratch folder would commit into the real
+repository; without any of them, `git diff --cached` would be wrong under `commit -a` and
 `commit -- path`. So a gate gets none of them, but a private copy of the index if that is not the
 worktree's own.
 """
@@ -160,7 +160,7 @@ def gate_env(
     """
     env = without_git(base)
     if event.payload:
-        from gitgates.hosts import agent_host  # hooks of git have no agent
+        from gitgates.hosts import agent_host  # git hooks have no agent
 
         for name in agent_host(event.payload.host).ENVIRONMENT.secrets:
             if name not in gate.pass_env:

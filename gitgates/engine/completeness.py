@@ -1,10 +1,10 @@
-"""Whether a gate's tool has looked at everything, by what it prints itself. Cold and pure.
+"""Whether a gate's tool has looked at everything, by its own output. Cold and pure.
 
-Behind a known failure may be new ones: a tool that ends at the first error, or skips the rest of a
-file, has not found them. So each tool has to say that it has looked at everything, and how much it
-has found; completeness.toml has the signs of each.
+A known failure may hide new ones: a tool that ends at the first error, or skips the rest of a file,
+has not found them. So each tool must state that it has looked at everything, and how much it has
+found; completeness.toml has each tool's signs.
 
-A gate has to run one tool only. In `ruff check && mypy`, mypy does not run if ruff fails; in
+A gate must run one tool only. In `ruff check && mypy`, mypy does not run if ruff fails; in
 `ruff check; mypy`, the failures of mypy are not those that the preset of ruff knows.
 """
 
@@ -92,7 +92,7 @@ def read_signs() -> dict[str, Signs]:
 
 
 def why_stopped(gate: Gate, text: str, signs: dict[str, Signs]) -> str:
-    """Return why an output is not that of a look at everything, by what it says; empty: it is."""
+    """Return why an output shows that not everything was checked; empty: it was."""
     tool_signs = signs.get(gate.failures)
     of_any = "|".join([*(signs[name].stops for name in _WELL_KNOWN), _OF_OTHERS])
     match = _search(tool_signs.stops if tool_signs else of_any, short_lines(text))
@@ -173,7 +173,7 @@ def _numbers(pattern: str, text: str) -> Iterator[int]:
 
 
 def _asked(gate: Gate, text: str) -> str:
-    """Return what a gate runs, as far as that is seen: npm and others print what they start."""
+    """Return what a gate runs, as far as is known: npm and others print what they start."""
     command: Any = gate.command or ""
     words = command if isinstance(command, str) else " ".join(command)
     return "\n".join([*(f"{name}={value}" for name, value in gate.env), words, *_echoed(text)])

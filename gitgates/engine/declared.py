@@ -64,7 +64,7 @@ class Declarations:
         return proof
 
     def difference(self, step: Step, before: Declaration, content: VisibleContent) -> str:
-        """Return what is not as it was before a gate ran; empty if all is.
+        """Return what differs from before a gate ran; empty if nothing does.
 
         Raises: GitgatesError or OSError.
         """
@@ -78,7 +78,7 @@ class Declarations:
         return ""
 
     def _conditions(self, gate: Gate, commands: Sequence[Command]) -> Iterator[str]:
-        """Yield all that a result depends on, but the content."""
+        """Yield everything that a result depends on, except the content."""
         root_abs = (self._checkout or self._repo).root_abs
         system = os.uname()
         yield f"{system.sysname} {system.machine}"
@@ -96,7 +96,7 @@ class Declarations:
             yield self._remote.conditions(gate)
 
     def _places(self, path: str, root_abs: str) -> Iterator[str]:
-        """Yield the files that are meant; `../NAME` is one in any folder above the root."""
+        """Yield the declared files; `../NAME` is one in any folder above the root."""
         home_abs, xdg_abs = (self._repo.env.get(name, "") for name in ("HOME", "XDG_CONFIG_HOME"))
         if path.startswith("~/"):
             yield f"{home_abs}/{path[2:]}"

@@ -1,4 +1,4 @@
-"""The failures of a gate: found in its output, and compared with those of the last attempt. Cold.
+"""A gate's failures: found in its output, and compared with those of the last attempt. Cold.
 
 Loaded only when a gate has failed.
 """
@@ -39,7 +39,7 @@ _TELLING = re.compile(r"(?i)error|fail|fatal|panic|exception|not found|cannot")
 
 
 class FailureChanges(Record):
-    """How the failures of a gate differ from those of the last attempt."""
+    """How a gate's failures differ from those of the last attempt."""
 
     new: tuple[Failure, ...] = ()
     unchanged: tuple[Failure, ...] = ()
@@ -121,7 +121,7 @@ def split(
 
 
 def recognise(text: str, gate: Gate, root_abs: str) -> list[ParsedFailure]:
-    """Return what the pattern of a gate finds in its plain output, warnings too; it may be nothing.
+    """Return what a gate's pattern finds in its plain output, warnings too; it may be nothing.
 
     Raises: TimeoutError if the regular expression takes too long.
     """
@@ -134,7 +134,7 @@ def number(parsed: list[ParsedFailure], gate: Gate) -> tuple[Failure, ...]:
 
 
 def short_lines(text: str) -> str:
-    """Return a text without the ends of lines that are longer than any message."""
+    """Return a text with lines cut that are longer than any message."""
     return _LONG_LINE.sub(r"\1", text)
 
 
@@ -249,7 +249,7 @@ def _position(place: str) -> tuple[int, int]:
 
 
 def _from_root(path: str, folder: str) -> str:
-    """Return a printed path from the root of the repository; empty if it is not below that."""
+    """Return a printed path from the repository's root; empty if it is not below that."""
     is_below = folder == "." or path.startswith(f"{folder}/")  # as others, it was made relative
     if not path or len(path) > _PATH or not path.isprintable():
         return ""

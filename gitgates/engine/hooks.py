@@ -25,7 +25,7 @@ _TO_END_S = 2.8  # a gate that is asked to end, and the answer
 def matches_hook(hook: Hook, payload: Payload) -> bool:
     """Return whether a hook applies to this tool and this agent.
 
-    One of a step of the agent applies to a tool in it that may change files.
+    A hook for an agent's step applies to a tool in it that may change files.
     """
     calls = payload.calls if payload.kind == "after-batch" else (payload,)
     if kind_of(hook.name) == "after-batch":
@@ -38,8 +38,8 @@ def matches_hook(hook: Hook, payload: Payload) -> bool:
 def hook_at(config: Config, event: str, *, has_batches: bool) -> Hook:
     """Return the hook that is configured for an event.
 
-    An agent that does not tell when a step ends runs the gates of that after each tool, unless
-    there are others for that.
+    For an agent that does not report when a step ends, the step's gates run after each tool,
+    unless there are others for that.
     """
     hooks = {hook.name: hook for hook in config.hooks}
     hook = hooks.get(event, Hook(name=event))

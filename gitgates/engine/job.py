@@ -115,7 +115,7 @@ class RunContext:
         self._has_folder = False
         self._watch = None
         if plan.event.payload:  # an agent's host kills a hook that takes too long
-            from gitgates.proc.watchdog import Watchdog  # hooks of git do not need it
+            from gitgates.proc.watchdog import Watchdog  # git hooks do not need it
 
             self._watch = Watchdog()
         self._stdin_abs = ""
@@ -181,7 +181,7 @@ class RunContext:
         return min(left_s, deadline.left_s()) if deadline else left_s
 
     def limit(self, began: float, gate: Gate) -> str:
-        """Return the limit of a gate that timed out: the nearer one, however long it took to end.
+        """Return the limit that a gate ran into: the nearer one, however long it took to end.
 
         Until it has ended, the other one may have passed as well.
         """
@@ -191,7 +191,7 @@ class RunContext:
         return f"limit {gate.timeout_s:g} s"
 
     def note_start(self, child: Child, *, is_watched: bool) -> None:
-        """Have a process ended, should we be killed."""
+        """Have a process ended if we are killed."""
         if self.isolation.rescue:
             self.isolation.rescue.note_group(child.pid)
         if self._watch and is_watched:

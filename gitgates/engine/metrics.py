@@ -70,7 +70,7 @@ class Measurement:
 
     @property
     def is_due(self) -> bool:
-        """Whether the gate is to run on the base as well, before it can be judged."""
+        """Whether the gate must run on the base as well, before it can be judged."""
         return bool(self._ratchet and self._ratchet.is_due)
 
     @property
@@ -132,7 +132,7 @@ class Ratchet:
     def __init__(self, gate: Gate, repo: Repo, git: Git, tree: str, *, base: Base | None) -> None:
         self._gate, self._repo, self._git, self._tree = gate, repo, git, tree
         self.base = base
-        self.is_due = False  # whether the gate is to be run on the base now
+        self.is_due = False  # whether the gate must run on the base now
 
     def judge(self, result: GateResult) -> GateResult:
         """Return the result of a gate that passed, or had nothing to check: failed if worse."""

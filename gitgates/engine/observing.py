@@ -119,7 +119,7 @@ class GateObserver:
         self._env = command.env
         self.why_not = next(filter(None, map(why_not, commands)), "")
         if STRACE in command.env:
-            self.why_not = "it is run by a gate that is observed itself"
+            self.why_not = "it runs inside a gate that is observed itself"
         self._passed: ObservedRun | None = None  # one that holds
 
     def _reader(self) -> Reader:

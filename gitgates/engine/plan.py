@@ -216,7 +216,7 @@ def framework_gate(config: Config, hook: str) -> str:
 
 
 def _is_policy(name: str) -> bool:
-    from gitgates.core.policy import policy_gates  # a hook of git lists gates with commands
+    from gitgates.core.policy import policy_gates  # a git hook lists gates with commands
 
     return name in policy_gates()
 

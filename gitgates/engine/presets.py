@@ -1,4 +1,4 @@
-"""The presets: parsers of the output of well-known tools into single failures. Cold.
+"""The presets: parsers that split the output of well-known tools into failures. Cold.
 
 Written from real outputs, which lie in tests/outputs. Most are tables in presets.toml. A format
 that is not known here gives nothing, and then the whole output is one failure.
@@ -90,7 +90,7 @@ def _pytest_parts(line: str) -> tuple[str, str]:
 def _pytest_stable_part(message: str) -> str:
     """Return the part of a message cut to the terminal's width that is the same in each run.
 
-    Behind something of varying length (a temporary path), the cut is at another place each time.
+    After something of varying length (a temporary path), the cut is elsewhere each time.
     """
     sure = _PYTEST_VARYING.split(without_volatile(message.removesuffix(_PYTEST_CUT)))[0]
     return sure.rpartition(" ")[0] if sure else ""
@@ -349,7 +349,7 @@ def _of_text(table: dict[str, Any], text: str) -> Iterator[dict[str, str]]:
 
 
 def either(patterns: list[str]) -> str:
-    """Join patterns as alternatives, in which each group has the number of its own behind it."""
+    """Join patterns as alternatives, each group's name followed by its pattern's number."""
     return "|".join(
         re.sub(r"\(\?P<(\w+)>", rf"(?P<\g<1>{number}>", pattern)
         for number, pattern in enumerate(patterns)
@@ -450,7 +450,7 @@ def _log(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _log_and_rest(text: str) -> tuple[Any, str]:
-    """Return the first log in an output, and what is before and behind it."""
+    """Return the first log in an output, and what is before and after it."""
     for number, match in enumerate(_BEGIN.finditer(text)):
         if number == _TRIES:
             break
@@ -503,7 +503,7 @@ def _path(run: object, artifact: object) -> str:
 
 
 def _message(run: object, rule: object, message: object) -> str:
-    """Return the text of a message, which may be that of its rule, with arguments in it."""
+    """Return a message's text, which may be its rule's, with arguments in it."""
     name = _text(find_in(message, ["id"]))
     components = (rule, find_in(run, ["tool", "driver"]))
     keys = (["messageStrings", name, "text"], ["globalMessageStrings", name, "text"])
@@ -520,7 +520,7 @@ def _list(value: object, *keys: str) -> list[Any]:
 
 
 def _text(*values: object) -> str:
-    """Return the first that is a text and not empty."""
+    """Return the first text that is not empty."""
     return next((value for value in values if value and isinstance(value, str)), "")
 
 

@@ -1,4 +1,4 @@
-"""Passes that are proved for exactly one tree: of this clone, and of signers who are believed."""
+"""Passes proved for exactly one tree: by this clone, and by trusted signers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ProvedTree(Record):
     say: Callable[[str], None]
 
     def find(self, gate: Gate, config: Config) -> GateResult | None:
-        """Return the pass of a gate that need not run on this tree; None if it has to."""
+        """Return the pass of a gate that need not run on this tree; None if it must."""
         definition, name = definition_of(gate), gate.name
         for row in reversed(of_content(self.repo.shared_state_abs, self.tree)):
             if (row.gate, row.definition) != (name, definition):

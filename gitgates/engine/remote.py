@@ -1,7 +1,7 @@
-"""Which gates of a run go to a server, and which of those stay here after all. Cold.
+"""Which of a run's gates go to a server, and which of those stay here after all. Cold.
 
-A gate runs here if there is room. If there is none, it may go to a job of the server,
-of which all runs of a user share the same number, as they do with the slots of the machine.
+A gate runs here if there is room. If there is none, it may take one of the server's jobs, whose
+number all runs of a user share, as they share the machine's slots.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gitgates.engine.walk import Due
 
 
-_UNKNOWN = "its time was over, and nothing shows that it had started there"
+_UNKNOWN = "its time ran out, and nothing shows that it started there"
 
 
 class RemoteResult(Record):
@@ -36,7 +36,7 @@ class RemoteResult(Record):
     ending: Ending | None = None  # None: it is to run here
     action_digest: str = ""  # a digest of what has run
     reused: str = ""  # where the result comes from, if it has not run now
-    output: bytes | None = None  # all of it, if what was written is to be forgotten
+    output: bytes | None = None  # all of it, if what was written must be forgotten
 
 
 class RemoteAttempt(Record):
@@ -125,7 +125,7 @@ class RemoteRun:
         self.wake_fd = -1  # or when this can be read
 
     def candidates(self, due: Iterable[Due], took_s: Mapping[str, float]) -> list[Due]:
-        """Return the gates that may go there: first those whose upload and waiting cost least.
+        """Return the gates that may go there, first those that cost least to upload and wait for.
 
         Of those that cost the same, the longest comes first.
         """
@@ -155,7 +155,7 @@ class RemoteRun:
         return not self._is_full and self._jobs < self.gates.jobs
 
     def take(self, for_s: float) -> list[int] | None:
-        """Return what holds a job until it is given back; None if other runs have all."""
+        """Return what holds a job until it is given back; None if other runs hold all."""
         slots: list[int] | None = []
         if self._pool:
             try:
@@ -167,7 +167,7 @@ class RemoteRun:
         self._is_full = slots is None
         self._jobs += not self._is_full
         if self._is_full and self._has_waited:  # not at once: others start theirs then
-            with contextlib.suppress(OSError):  # reported when a gate is to start
+            with contextlib.suppress(OSError):  # reported when a gate starts
                 self.gates.start_worker()
         self._has_waited = self._is_full
         return slots
@@ -191,7 +191,7 @@ class RemoteRun:
         self._is_full = False
 
     def close(self) -> None:
-        """Wait for no job any more, and cancel the gates that still run there."""
+        """Stop waiting for jobs, and cancel the gates that still run there."""
         self.gates.close()
         if self._pool:
             self._pool.close()
@@ -230,7 +230,7 @@ class RemoteRun:
         )
         if end.is_down and not self._is_down:
             self._is_down = True
-            reason += "" if self._must_go else "; no other gate of this run goes there"
+            reason += "" if self._must_go else "; no more gates of this run go there"
         if not self.gates.falls_back:
             return RemoteResult(ending=Ending(not_started=reason))
         if is_unknown:

@@ -1,4 +1,4 @@
-"""Reuse the passes of earlier runs: a gate whose every input is as it was need not run again.
+"""Reuse earlier runs' passes: a gate whose inputs are all unchanged need not run again.
 
 What a gate reads is observed; if it cannot be, it runs, or counts by what is declared. Only
 passes are reused, and a failure ends those before it.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Candidate(Record):
-    """What is reused of a gate, and what a pass of the rest is going to prove."""
+    """What is reused of a gate, and what a pass of the rest will prove."""
 
     rest: Step | None = None  # what is left to run; None: nothing
     reused: str = ""  # where the passes come from that are reused, for people
@@ -109,7 +109,7 @@ class Reuse:
         _release(candidate)
 
     def depends(self, candidate: Candidate) -> Dependencies | None:
-        """Return what a gate depended on whose commands have just ended; None: nobody saw.
+        """Return what a gate depended on, once its commands have ended; None: not observed.
 
         If its result does not count, that is remembered, and said.
         """
@@ -241,7 +241,7 @@ class Reuse:
     def _for_a_failure(
         self, step: Step, make_commands: Callable[[Step], list[Command]]
     ) -> Candidate:
-        """Return what tells which passes a failure ends, of a step that runs in any case."""
+        """Return what identifies the passes that a failure ends, for a step that always runs."""
         try:
             commands = make_commands(step._replace(paths=()) if is_by_file(step) else step)
             observer = GateObserver(step.gate, commands, self._place)
@@ -316,7 +316,7 @@ class Reuse:
             self._explain(observer.gate, "cannot be reused", why_not)
 
     def _has_failed(self, candidate: Candidate, result: GateResult) -> None:
-        """End the passes on what has failed now."""
+        """End the passes on content that has failed now."""
         rest, declared = candidate.rest, candidate.declared
         if candidate.observer:
             candidate.observer.has_failed(rest.paths if rest and is_by_file(rest) else ())

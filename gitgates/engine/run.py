@@ -66,7 +66,7 @@ def run_plan(
     *,
     options: RunOptions | None = None,
 ) -> Decision:
-    """Run the gates of a plan and return what they mean.
+    """Run a plan's gates and return what they mean.
 
     Raises: InterruptedRun after a signal, when every process that was started is gone.
     """
@@ -204,7 +204,7 @@ class _Run:
         return self.admissions.slots - sum(job.at_once * weight(job.gate) for job in here)
 
     def _longest_first(self, due: tuple[Due, ...]) -> tuple[Due, ...]:
-        """Return gates in an order in which the last ones do not end long after the others."""
+        """Return gates in an order in which the last do not end long after the others."""
         if sum(self.admissions.weight(each.step.gate) for each in due) <= self.admissions.slots:
             return due
         took_s = self._durations()
@@ -253,7 +253,7 @@ class _Run:
         self.context.close()
 
     def _note_durations(self) -> None:
-        """Record how long the gates took that ran to their end, and not for some files only."""
+        """Record how long the gates took that ran to the end, and for all files."""
         ended = {
             gate: result
             for (gate, _), result in self.results.items()
@@ -430,7 +430,7 @@ class _Run:
         self._conclude(job.due, result)
 
     def _is_tried_again(self, job: Job, result: GateResult, group: Group) -> bool:
-        """Run a gate once more that has failed, has changed nothing, and has a `retry` left."""
+        """Run a failed gate once more if it has changed nothing, and has a `retry` left."""
         deadline = self.options.deadline
         is_over = (
             group.handle_signals() or self.is_cancelled or (deadline and not deadline.left_s())
@@ -491,7 +491,7 @@ class _Run:
 
 
 def _remote(context: RunContext) -> RemoteRun | None:
-    """Return the server that gates of a plan may run on; None if there is none, or none may."""
+    """Return the server that a plan's gates may run on; None if there is none, or none may."""
     repo, config = context.repo, context.config
     if repo.env.get(REMOTE) == OFF or not any(step.gate.remote for step in context.plan.steps):
         return None

@@ -1,7 +1,7 @@
-"""Reuse passes of others, too: those that somebody trusted has signed. Cold.
+"""Reuse others' passes, too: those signed by somebody who is trusted. Cold.
 
-A pass of another machine is never written to the log as one of this machine, so it counts only as
-long as its signer is trusted.
+Another machine's pass is never written to the log as this machine's, so it counts only as long as
+its signer is trusted.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class SharedReuse(Reuse):
         return candidate._replace(shared=key, maker=maker, declared=declared)
 
     def _believed(self, step: Step, make_commands: MakeCommands) -> FoundPass | None:
-        """Return the pass of somebody else on a step; the first time, ask for those of all."""
+        """Return somebody else's pass on a step; the first time, ask for those of all steps."""
         due = [] if self._has_asked else [*filter(_may_share, self._plan.steps)]
         self._has_asked = True
         gates = {self._key_of(each, make_commands): each.gate for each in (*due, step)}

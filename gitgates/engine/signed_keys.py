@@ -1,7 +1,7 @@
 """What a signed pass is about: a gate by its definition, and files by SHA-256. Cold.
 
-Of the machine, only its system is a part of that. What is installed there, and whether to believe
-whoever signs, is a question of trust.
+Of the machine, only its system is part of that. What is installed there, and whether to believe
+the signer, is a question of trust.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VERSION = "gitgates 1"
 
 
 class FoundPass(Record):
-    """A pass that somebody trusted has signed."""
+    """A pass signed by somebody who is trusted."""
 
     signer: str  # the identity
     time_s: float  # when the gate ran, since the epoch

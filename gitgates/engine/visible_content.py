@@ -1,7 +1,7 @@
 """The files that gates can see at one moment: all that git does not ignore, with their raw bytes.
 
-What git would store of them is not asked: it may convert them, or be told to overlook changes. A
-file is hashed again only if `lstat` says something else about it than before:
+What git would store does not count: it may convert files, or be told to overlook changes. A file is
+hashed again only if its `lstat` has changed:
 
 content.cache          path → what `lstat` said, and the digest
 content-sha256.cache   the same if other machines count: no two contents may share a digest;
@@ -81,7 +81,7 @@ class VisibleContent:
         return self._digest("\0".join(self.states))
 
     def identity_of(self, paths: Iterable[str]) -> str:
-        """Return a digest of some files that no other content has; what is not there has no part.
+        """Return a digest of some files that no other content has; missing files do not count.
 
         Raises: GitgatesError or OSError.
         """

@@ -4,8 +4,8 @@ The walk is a fold: it starts from the first gate each time, with all results so
 comes to a gate without a result, which is due, or to the end.
 
 A result counts for the content that the gate saw. When a gate that writes has changed files, the
-content is another one, and a gate met again after that runs again. So does, once and at the end, a
-gate that has passed on what was changed after it.
+content differs, and a gate met again after that runs again. So does, once and at the end, a gate
+that passed on files that were changed later.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Walker:
         return verdict
 
     def stale(self) -> list[str]:
-        """Return the gates that have passed on content that there is not any more."""
+        """Return the gates that have passed on content that no longer exists."""
         return [name for name, when in self.passed.items() if self.has_seen(name, when)]
 
     def has_seen(self, name: str, when: int) -> bool:
@@ -211,7 +211,7 @@ class _Walker:
 
 
 def advance(plan: Plan, results: Results) -> Walk:
-    """Return which gates of a plan are due after these results, or the verdict if none is."""
+    """Return which of a plan's gates are due after these results, or the verdict if none is."""
     return _Walker(plan, results).walk()
 
 
@@ -333,7 +333,7 @@ def _reason(visit: Visit) -> str:
 
 
 def unchecked_gates(decision: Decision) -> tuple[str, ...]:
-    """Return the gates of a run that had nothing to check, in the order of the run."""
+    """Return a run's gates that had nothing to check, in the order of the run."""
     idle = (v.result.gate for v in decision.visits if v.result.status == "unchecked")
     return tuple(dict.fromkeys(idle))
 
