@@ -206,7 +206,7 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool, has_some: bo
 
 
 def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | None) -> None:
-    """Refuse to write settings beside which hooks of others would not be run any more.
+    """Refuse to write settings beside which others' hooks would not be run any more.
 
     Raises: ConfigError if there are such.
     """
@@ -287,7 +287,7 @@ def _require_inside(repo: Repo, scope: str, *paths_abs: str) -> None:
 
 
 def _files_to_write(folder_abs: str, files: tuple[AgentFile, ...]) -> list[str]:
-    """Return the files that are to be written."""
+    """Return the files to write."""
     return [
         os.path.join(folder_abs, file.path) for file in files if file.state in agent_files.WRITTEN
     ]

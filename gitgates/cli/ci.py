@@ -68,7 +68,7 @@ def init(host: str, *, hook: str, dry_run: bool) -> int:
         raise StateError(
             f"{workflow.file}: exists, and has other content; nothing was written",
             f"To compare: gitgates ci init {host} --dry-run\n"
-            "  To have it written anew, remove it and run this again.",
+            "  To have it written again, remove it and run this again.",
         )
     for edit in edits:
         _write(repo, edit)

@@ -52,7 +52,7 @@ A gate is any command that exits with status 0 if the check passes. Paste into {
 
 
 _NOTHING_RUNS = """\
-nothing was written, because nothing that was found can run here
+nothing was written, because none of the commands found can run here
   Install what is missing and run gitgates init again, or paste the lines above.
 """
 
@@ -69,7 +69,7 @@ class _Duration(click.ParamType[float]):
         try:
             return parse_duration(value)
         except BadValue:
-            self.fail(f"`{value}` is no time; use 90s or 5m", param, ctx)
+            self.fail(f"`{value}` is not a time; use 90s or 5m", param, ctx)
 
 
 @click.command("init")

@@ -149,7 +149,7 @@ def install_for_agents(  # noqa: PLR0913 - one for each option
     mcp: bool,
     yes: bool,
 ) -> None:
-    """Add the hooks to the settings of agents; print the changes."""
+    """Add the hooks to the agents' settings; print the changes."""
     files = [file for file, is_wanted in rules_files.items() if is_wanted and not print_only]
     for file in files:
         agent_hooks.write_rules(repo, file, only_check=True)

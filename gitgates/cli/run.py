@@ -1,4 +1,4 @@
-"""`gitgates run`: run the gates of a hook now, on the paths that are asked for."""
+"""`gitgates run`: run a hook's gates now, on the paths that are asked for."""
 
 from __future__ import annotations
 
@@ -278,13 +278,13 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     "--audit-reuse",
     "reuse",
     flag_value=AUDIT,
-    help="Also run what would be reused. Exit status 1 where a gate does not pass again, or "
+    help="Also run what would be reused. Exit status 1 if a gate does not pass again, or "
     "changes files.",
 )
 @click.option(
     "--remote",
     is_flag=True,
-    help="Run gates with `remote` on the server even where there is room here.",
+    help="Run gates with `remote` on the server even if there is room here.",
 )
 @click.option(
     "--wait",
@@ -296,7 +296,7 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
 @click.option(
     "--bisect",
     is_flag=True,
-    help="For `git bisect run`: exit status 125, which skips a commit, where it cannot be judged: "
+    help="For `git bisect run`: exit status 125, which skips a commit, if it cannot be judged: "
     "it has no such configuration, a gate cannot start, or nothing was checked.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only what did not pass.")
@@ -457,7 +457,7 @@ def _run(
     call = handle(event, repo, listener, hook.gates if gates or directory else (), skips=skips)
     if call.note and not call.plan:
         # A gate that calls us would pass by that, and has checked nothing.
-        hint = "In a gate, name the commands to run, or run a hook of another name."
+        hint = "In a gate, name the commands to run, or run another hook."
         raise UsageError(f"{call.note}: nothing was checked", hint)
     if call.plan is None and not call.errors:
         # A line of CI that checks nothing must not be green.

@@ -8,7 +8,7 @@ from __future__ import annotations
 try:
     from identify.identify import ALL_TAGS, tags_from_filename, tags_from_path
 except ModuleNotFoundError:
-    # A hook of git runs with -S, and next to an editable installation is no identify.
+    # A git hook runs with -S, so an editable installation has no identify beside it.
     import site
 
     site.main()

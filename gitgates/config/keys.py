@@ -310,7 +310,7 @@ GATE_KEYS: tuple[Key, ...] = (
 
 HOOK_KEYS: tuple[Key, ...] = (
     Key("gates", v.NAMES, "[]", weaker="fewer").meaning("The gates that run, by name."),
-    # What stands behind a gate that blocks is not run with `sequence`.
+    # Gates after a blocking gate don't run with `sequence`.
     Key("strategy", v.one_of("sequence", "collect"), '"sequence"', weaker=("sequence",)).meaning(
         "`sequence`: stop at the first gate that blocks. `collect`: run all, independent "
         "ones at once, and report every failure; the default of `headless`."

@@ -1,4 +1,4 @@
-"""The records of an agent's events, and of what a session of it changed. No hook of git loads them.
+"""The records of an agent's events, and of what a session of it changed. No git hook loads them.
 
 Whatever an agent does not say is empty.
 """
@@ -82,7 +82,7 @@ class Payload(Record):
     prompt: str = ""
     source: str = ""  # session-start: startup, resume, …; prompt: who wrote it
     automatic: bool = False  # a prompt that the host or the agent wrote, not the person
-    scheduled: tuple[str, ...] = ()  # prompts that the host is to submit later, by itself
+    scheduled: tuple[str, ...] = ()  # prompts that the host will submit later, by itself
     last_message: str = ""  # what the agent said last
     transcript_abs: str = ""
     again: bool = False  # this stop follows one that was blocked, by whomever

@@ -5,7 +5,7 @@ beside it, or tell a language model what no person sees. `visible` and `sanitise
 characters as `\x1b` or `\u202e`, for people; `plain` takes them out, for agents and Markdown. Log
 files and JSON keep the text as it is.
 
-Cold: hooks of git load this, and `re` with it, only if something is not plain ASCII.
+Cold: git hooks load this, and `re` with it, only if something is not plain ASCII.
 """
 
 from __future__ import annotations

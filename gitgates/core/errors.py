@@ -25,7 +25,7 @@ EXIT_STATUSES: tuple[tuple[int, str], ...] = (
     (73, "the state folder, a hook, or an output cannot be written"),
     (74, "git failed, or this is not a git repository"),
     (75, "another gitgates run holds the lock"),
-    (78, "the configuration has errors, or is missing where it is required"),
+    (78, "the configuration has errors, or is missing although it is required"),
     (125, "`gitgates run --bisect` only: this commit cannot be judged"),
     (130, "interrupted by a signal (unless it is ignored, as under nohup); the gates were ended"),
 )

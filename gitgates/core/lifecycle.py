@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     EventKind: TypeAlias = Literal[
         "before-commit",
         "before-push",
-        "other",  # another hook of git, or one run by hand: gates are all that it is about
+        "other",  # another git hook, or one run by hand: gates are all that it is about
         "session-start",
         "prompt",
         "prompt-expansion",

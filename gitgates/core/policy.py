@@ -1,9 +1,9 @@
 """The table of policies in order of priority, and the loop that asks them.
 
 A policy is a module with `decide(call, so_far) -> Verdict`, and with `needs(config)` if it needs
-events itself. Nothing but its row and its module knows of it. session/git_hooks.py has them asked
-at hooks of git and the framework, session/driver.py at events of an agent. A policy that is not
-asked costs a hook of git its row.
+events itself. Nothing but its row and its module knows of it. session/git_hooks.py asks them
+on git hooks and the framework's, session/driver.py on an agent's events. A policy that is not
+asked costs a git hook its row.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         notes of a tool call; `rules_at(repo, config, head)`, what a session begins with, and
         `approve(repo, config)`, by which that counts as it is now; `watched_files(call)`, and
         `unapproved(call, changed)`, what the person is told of changes to these;
-        `plan_of(event, repo, config)`, what runs beside the gates of a hook of git;
+        `plan_of(event, repo, config)`, what runs beside the gates of a git hook;
         `runs_commands(config)`, whether it runs any that are no gates;
         `file_limits(config)`, which files are too large to be saved, or None if none are; and
         `follows_writers(config)`, whether it asks who has written what.
@@ -100,7 +100,7 @@ class Policy(Record):
     provides: tuple[str, ...] = ()  # functions that lower layers call if its table exists
     passive: bool = False  # needs no event itself; asked if another policy needs one
     never_installs_hooks: bool = (
-        False  # it needs events of an agent, but is no reason to install its hooks
+        False  # it needs an agent's events, but is no reason to install its hooks
     )
     priority: str = "normal"  # of PRIORITIES; the table is in this order
 

@@ -41,7 +41,7 @@ class PycFinder:
     def find_spec(
         name: str, path: Sequence[str] | None = None, _target: object = None
     ) -> ModuleSpec | None:
-        """Return how to load a module; None: Python is to find out."""
+        """Return how to load a module; None: Python finds out."""
         if not path or not name.startswith("gitgates."):
             return None
         stem = name.rpartition(".")[2]

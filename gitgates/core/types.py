@@ -74,8 +74,8 @@ class Verdict(Record):
     level: Level = ALLOW
     to_agent: str = ""  # why, and what to do; or what it should know
     to_person: str = ""
-    command: str = ""  # what a shell tool is to run instead
-    caller: str = ""  # the nonce that a tool of ours is to be called with
+    command: str = ""  # what a shell tool runs instead
+    caller: str = ""  # the nonce that a tool of ours is called with
     ask: bool = False  # the person must permit the tool call, if the level lets it pass
     entries: tuple[Any, ...] = ()  # of the session's journal, which are above
     final: bool = False  # no further policy is asked
@@ -158,7 +158,7 @@ class Gate(Record):
     reads: tuple[str, ...] = ()  # files outside of the repository that it depends on
     max_age_s: float = 0.0  # of a pass that is reused; 0: any
     weight: int = 1  # job slots that it takes, at most all
-    after: tuple[str, ...] = ()  # gates that are to have ended, if they run at all
+    after: tuple[str, ...] = ()  # gates that must have ended, if they run at all
     parallel: bool = False  # whether its paths are split into runs side by side
     examples: tuple[tuple[str, str], ...] = ()  # fail or pass, and a path
     remote: bool = False  # whether it may run on another machine: see features/remote

@@ -42,7 +42,7 @@ def run(args: list[str]) -> int:
         _write(1, respond(raw, env, _say, args[0]))
     except KeyboardInterrupt:
         _say("interrupted; no decision was made")
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the agent must go on
         _say(f"internal error; please report this bug: {error!r}")
     return 0
 

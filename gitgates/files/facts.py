@@ -46,8 +46,8 @@ class LookFacts:
         self.modules: list[str] = []  # submodules
         self.ignore_files: dict[str, Stat] = {}  # .gitignore files that are not in the index
         self.tree = ""  # empty: it has to be written
-        self.modes: dict[str, int] = {}  # of files, where they are not those of the umask
-        self.owners: dict[str, tuple[int, int]] = {}  # where they are not those of the root
+        self.modes: dict[str, int] = {}  # of files, if they are not those of the umask
+        self.owners: dict[str, tuple[int, int]] = {}  # if they are not those of the root
         # Git compares times by the second: changes of these may look like none.
         self.recent: dict[str, Stat] = {}
         self.left_out: dict[str, str] = {}

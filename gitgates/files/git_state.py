@@ -123,7 +123,7 @@ def _read_head(git_dir_abs: str, git: Git, refs: Mapping[str, str]) -> tuple[str
 
 
 def read_waiting(git_dir_abs: str) -> dict[str, str]:
-    """Return file → content, of a command of git that waits to be continued."""
+    """Return file → content, of a git command that waits to be continued."""
     waiting = dict[str, str]()
     for name in WAITING:
         to_visit = [name]

@@ -187,7 +187,7 @@ class Index:
 
 
 class SortedOut(Record):
-    """Paths that are to be stored, or not."""
+    """Paths that must be stored, or not."""
 
     sizes: dict[str, int]  # path → size
     stats: dict[str, tuple[int, ...]]  # path → what `lstat` says

@@ -32,7 +32,7 @@ class Look(Record):
     ignored_out: Mapping[str, str] = {}  # the same of ignored files
     dirty: tuple[str, ...] = ()  # submodules with uncommitted changes
     unseen: tuple[str, ...] = ()  # why the same trees may have different content
-    modes: Mapping[str, int] = {}  # path → permissions, where they are not those of the umask
+    modes: Mapping[str, int] = {}  # path → permissions, if they are not those of the umask
     folders: Mapping[str, int] = {}  # the same of folders; only if ignored files were asked for
     owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
     umask: int = 0o022

@@ -14,7 +14,7 @@ are linked, not copied, and a container that has only the working tree mounted d
 behind. Elsewhere, or if that cannot be written, or the repository is shared by several users, it
 is `gitgates/files.git` in the common git folder. `gitgates/files.at` there names it: it is found
 again after the repository was moved. A copy of the repository begins one of its own. After `.git`
-was removed and made anew at the same path, it is found by that path.
+was removed and made again at the same path, it is found by that path.
 
 Its index of a worktree, `gitgates/files.index`, is in that one's git folder (`index.py`).
 """
@@ -95,7 +95,8 @@ class TimeOver(GitgatesError):
 def time_over(root_abs: str) -> TimeOver:
     """Return the error for a look that did not finish."""
     return TimeOver(
-        f"the look at {root_abs} did not finish in time", "The next one goes on from what was done."
+        f"reading the files in {root_abs} did not finish in time",
+        "The next one continues from there.",
     )
 
 
@@ -194,7 +195,7 @@ class Memory:
     # Making it
 
     def prepare(self) -> None:
-        """Make the directory where there is none; begin anew where it is damaged.
+        """Make the directory if there is none; start again if it is damaged.
 
         Raises: OSError.
         """
@@ -244,7 +245,7 @@ class Memory:
                 raise
 
     def identity(self) -> tuple[object, ...]:
-        """Return what tells this memory from one that was begun anew.
+        """Return what tells this memory from a new one.
 
         A file system may give the number of a folder that is gone to the next one.
         """
@@ -371,7 +372,7 @@ class Memory:
 
 
 class Storing:
-    """Raises StateError in the place of OSError: where something cannot be stored."""
+    """Raises StateError instead of OSError, if something cannot be stored."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

@@ -34,7 +34,7 @@ _SUBMODULE = "160000"
 
 
 def classify(repo: Repo, index: Index, facts: LookFacts, others: list[str]) -> list[str]:
-    """Note the kind of each; return the untracked files in it, which are to be stored.
+    """Note the kind of each; return the untracked files in it, which must be stored.
 
     Raises: UnseenError, TimeOver, OSError.
     """
@@ -124,8 +124,8 @@ def _ignored(index: Index, items: Iterable[str]) -> list[str]:
 class Compared(Record):
     """What the user's index says."""
 
-    away: list[str]  # paths that are to be removed from ours
-    files: list[str]  # paths that are to be stored
+    away: list[str]  # paths that must be removed from ours
+    files: list[str]  # paths that must be stored
 
 
 def compare(

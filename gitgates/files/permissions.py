@@ -47,7 +47,7 @@ class Permissions:
         self._settled_ns = (int(time.time()) - SETTLED_S) * _SECOND_NS
 
     def note_all(self, paths: Iterable[str]) -> None:
-        """Look at all files anew."""
+        """Look at all files again."""
         facts = self._facts
         facts.modes, facts.owners, facts.recent = {}, {}, {}
         stats = {}
@@ -76,7 +76,7 @@ class Permissions:
         facts.owners.update(owners)
 
     def unusual_of(self, stats: Mapping[str, Stat]) -> tuple[dict[str, int], Owners]:
-        """Return path → permissions, and path → owners, where they are not the usual ones."""
+        """Return path → permissions, and path → owners, if they are not the usual ones."""
         modes, owners = dict[str, int](), dict[str, tuple[int, int]]()
         for path, now in stats.items():
             mode, owner = now[0], now[5:7]

@@ -90,7 +90,7 @@ class State(Record):
     owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
     left_out: Mapping[str, str] = {}  # path → why it is in no tree; ignored files included
     unseen: tuple[str, ...] = ()
-    waiting: Mapping[str, str] = {}  # of a command of git that waits to be continued: `GitState`
+    waiting: Mapping[str, str] = {}  # of a git command that waits to be continued: `GitState`
 
 
 class Recorded(Record):
@@ -187,7 +187,7 @@ def _known_parent(memory: Memory) -> str:
     if os.path.exists(f"{memory.folder_abs}/objects/{parent[:2]}/{parent[2:]}"):
         return parent
     if memory.reading.ask("cat-file", "-e", f"{parent}^{{tree}}").exit_status:
-        memory.notes.append("the last point was damaged: the history begins anew")
+        memory.notes.append("the last point was damaged: the history starts again")
         remove_file(f"{memory.repo.state_abs}/files.kept")  # what it says to be stored may be gone
         return ""
     return parent

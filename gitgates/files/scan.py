@@ -95,7 +95,7 @@ class Scan:
         )
 
     def _begin(self) -> list[str]:
-        """Make the index where there is none; return the paths that are to be stored anew."""
+        """Make the index if there is none; return the paths that must be stored again."""
         facts, memory = self.facts, self._memory
         if facts.index and facts.index == identity(memory.index_abs):
             return []
@@ -152,7 +152,7 @@ class Scan:
     def _compare(
         self, gone: list[str], untracked: list[str], *, has_news: bool, anew: bool
     ) -> tuple[list[str], list[str]]:
-        """Compare with the user's index where that may tell something.
+        """Compare with the user's index if that may tell something.
 
         Return the paths that are in ours no more, and those to be stored.
         """

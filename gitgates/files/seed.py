@@ -41,7 +41,7 @@ _EMPTY = {
 
 
 class Seed:
-    """The user's index, copied; what it has is to be compared with the files."""
+    """The user's index, copied, to be compared with the files."""
 
     def __init__(self, memory: Memory, index: Index, umask: int) -> None:
         self._memory = memory
@@ -52,7 +52,7 @@ class Seed:
         self._ids: list[bytes] = []  # of the entries that may stay
         self._paths: list[bytes] = []  # of the same
         self._flagged_modules: dict[str, str] = {}
-        self.dropped: list[str] = []  # of those that do not stay, to be stored anew
+        self.dropped: list[str] = []  # of those that do not stay, to be stored again
         self.modules: list[str] = []
         self.unusual: dict[str, Stat] = {}  # files that may have, or get, unusual permissions
 
@@ -116,7 +116,7 @@ class Seed:
         self.dropped = list(dropped)
 
     def _look(self) -> list[int]:
-        """Return how many bytes each file has, or a link; -1 where there is none."""
+        """Return how many bytes each file has, or a link; -1 if there is none."""
         lengths, lstat = list[int](), os.lstat
         settled_s = time.time() - SETTLED_S
         root = os.stat(self._repo.root_abs)

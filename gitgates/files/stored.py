@@ -3,7 +3,7 @@
 Git converts line ends, `$Id$`, encodings, and runs filters, as attributes and settings say, and
 keeps what a sparse checkout has left out. Otherwise, a raw tree is the tree of a commit.
 
-    files.stored   the last such tree, and path → object, where that is not the raw one
+    files.stored   the last such tree, and path → object, if that is not the raw one
     files.plain    the last tree of which git converts nothing
 """
 

@@ -7,7 +7,7 @@ docs/adr/0004-private-checkouts.md.
 The repository that gates find in it is complete to look at, and nobody else's. It borrows the
 user's objects, and has a copy of the refs and settings: `git log`, `git diff main` and `git status`
 answer as they would in the user's own working tree, and whatever a gate does (commit, stash, reset,
-fetch) stays in there. Everything but the objects is written anew each time.
+fetch) stays in there. Everything but the objects is written again each time.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Layout:
     def update(self, previous_tree: str, tree: str, kept: Iterable[str] = ()) -> bool:
         """Remove what gates left, but for `kept`, and write what differs.
 
-        Return whether that could be done; if not, everything is to be written: what is to be kept
+        Return whether that could be done; if not, everything must be written: what must be kept
         is not what it was where git has, or had, a file in it.
         """
         differs = self._git.ask(

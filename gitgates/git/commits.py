@@ -116,7 +116,7 @@ def _differences(git: Git, pairs: Iterable[Pair], form: tuple[str, ...]) -> dict
     unique = list(dict.fromkeys(pairs))
     if not unique:
         return {}
-    # Git knows it even where it is not stored.
+    # Git knows it even if it is not stored.
     empty = git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
     heads = [f"{old or empty} {new}\n".encode() for old, new in unique]
     printed = git.out("diff-tree", "--stdin", *_PLAIN, *form, stdin=b"".join(heads))

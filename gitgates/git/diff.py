@@ -123,7 +123,7 @@ def _differences(git: Git, before: str, after: str) -> list[FileDifference]:
     changes = []
     for path, (meta, old_path) in metas.items():
         old_mode, mode, old_id, object_id, status = meta[1:].split(b" ")
-        lines = numbers.get(path, (0, 0))  # where git counts none, only white space differs
+        lines = numbers.get(path, (0, 0))  # if git counts none, only white space differs
         changes.append(
             FileDifference(
                 path=os.fsdecode(path),

@@ -271,7 +271,7 @@ class CommittedIndex:
         self._aside_abs = os.path.join(repo.git_dir_abs, f"{NAME}.{os.getpid()}")
         self._copies = copies or is_other
         self._known: tuple[int, int, int] | None = None
-        # Relative where that is possible: in another repository it then means nothing real.
+        # Relative if possible: in another repository it then means nothing real.
         plain = repo.git_dir_abs == os.path.join(repo.root_abs, ".git")
         copy_name = f".git/{NAME}.{os.getpid()}" if plain else self._aside_abs
         self.value = copy_name if self._copies else ""  # for gates, as GIT_INDEX_FILE

@@ -88,7 +88,7 @@ class Notes:
         return whole + b"\n" if whole[-1:] not in (b"", b"\n") else whole
 
     def path(self, tree: str) -> str:
-        """Return where the note of a tree is, or is to be. Git finds it in folders or without."""
+        """Return where the note of a tree is, or belongs. Git finds it in folders or without."""
         return next(iter(self._paths.get(tree, ())), f"{tree[:2]}/{tree[2:]}")
 
 
@@ -102,7 +102,7 @@ def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
         files = _with_lines(notes, added)
         if not files:
             return
-        # Not forced: git refuses it where somebody else has written notes since.
+        # Not forced: git refuses it if somebody else has written notes since.
         completed = _write(repo, [notes.tip] if notes.tip else [], files)
         if not completed.exit_status:
             return

@@ -115,7 +115,7 @@ def differs_unstaged(repo: Repo) -> bool:
 
 
 def not_checked_out(repo: Repo, paths: tuple[str, ...]) -> list[str]:
-    """Return which paths of the index are to be missing in the working tree: `skip-worktree`."""
+    """Return which paths of the index must be missing in the working tree: `skip-worktree`."""
     absent = [path for path in paths if not os.path.lexists(f"{repo.root_abs}/{path}")]
     flagged = {*unwatched(repo.git)} if absent else set[str]()
     return [path for path in absent if path in flagged]

@@ -126,7 +126,7 @@ class Git(Record):
     def out_of_files(self, *args: str) -> bytes:
         """Return the output of a command that looks at the working tree.
 
-        Without submodules, where git ends because it cannot look into one.
+        Without submodules, if git ends because it cannot look into one.
 
         Raises: GitError if it fails.
         """
@@ -235,14 +235,14 @@ class Repo(Record):
     def ignores_case(self) -> bool:
         """Whether file names that differ in case alone are one: core.ignorecase of the repository.
 
-        Git writes it where it finds that the file system is so.
+        Git writes it if it finds that the file system is so.
         """
         config = _read_config(self.common_dir_abs) or b""
         return b"ignorecase=true" in [b"".join(line.split()) for line in config.splitlines()]
 
     @property
     def object_format(self) -> str:
-        """The algorithm of object ids: `sha1`, or `sha256` where that config says so.
+        """The algorithm of object ids: `sha1`, or `sha256` if that config says so.
 
         Git reads it from no other file. Source: git's setup.c, check_repository_format_gently.
         """

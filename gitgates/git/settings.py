@@ -134,7 +134,9 @@ def _find_odd(git: Git, name: str) -> str | None:
 
 def _broken(git: Git, name: str) -> ConfigError:
     target = os.fsdecode(git.ask("cat-file", "blob", name).stdout)
-    message = f"{name.partition(':')[2]}: is a symbolic link to `{target}`, which is no file there"
+    message = (
+        f"{name.partition(':')[2]}: is a symbolic link to `{target}`, which is not a file there"
+    )
     return ConfigError(
-        message, "A commit has the files of its own tree only: link to one of them, or copy it."
+        message, "A commit has only the files of its own tree: link to one of them, or copy it."
     )

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from gitgates.hosts.interface import AgentServers
     from gitgates.hosts.settings.json_settings import AgentSettings
 
-DEFAULT_AGENT = "claude"  # whose words stand for those of any agent, where none is known
+DEFAULT_AGENT = "claude"  # whose words stand for any agent's, if none is known
 
 
 class Agent(Record):
     """What is used of an agent without loading its module."""
 
-    # In the payload of the end of a turn: where gitgates is off, no other payload is decoded.
+    # In the payload of a turn's end: if gitgates is off, no other payload is decoded.
     turn_end: bytes
     settings: str = ""  # of a project, which are guarded; empty: there are none
     session: str = ""  # the variable of a command that contains the session of the agent
@@ -108,7 +108,7 @@ AGENTS = {
 }
 
 
-# Agents that have no settings and run the hooks of others; told apart by their payloads.
+# Agents that have no settings and run others' hooks; told apart by their payloads.
 GUESTS = {"vscode": "gitgates.hosts.agents.vscode"}
 
 

@@ -78,7 +78,7 @@ class Protocol(Record):
     tells_start: bool = True  # False: not always, so that the first tool may begin a session
     tells_prompts: bool = True  # False: not always; a turn begins with what comes after its end
     tells_edits: bool = True  # False: maybe too late, so that whatever has changed counts
-    repeats: bool = True  # whether one event may come twice: where two settings files call us
+    repeats: bool = True  # whether one event may come twice: if two settings files call us
     returns_reason: bool = False  # True: the reason of a block comes back as a prompt
     hands_tokens: bool = True  # whether a sub-agent, as it starts, gets a text nobody else sees
     provable: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can be blocked; by importance
@@ -117,7 +117,7 @@ class Files(Record):
     home_parent_variable: str = ""  # which names the folder that it is in, instead of HOME
     settings: dict[str, str] = {}  # scope → the settings in these folders
     start_only: tuple[str, ...] = ()  # scopes that are read where it is started, and not above
-    older_settings: str = ""  # beside them; its `hooks` count at events where those have none
+    older_settings: str = ""  # beside them; its `hooks` count at events for which those have none
     agents: tuple[str, ...] = ()  # what defines a sub-agent `{}` there
     skills: tuple[str, ...] = ()  # what defines a skill
 
@@ -131,18 +131,18 @@ class SettingsFormat(Record):
     run_by: tuple[tuple[str, str, str], ...] = ()
     is_shared: bool = False  # whether agents that we do not know run them, too
     events_at: tuple[str, ...] = ("hooks",)  # the keys that the events are below
-    head: dict[str, Any] = {}  # what else a file that is made anew needs
+    head: dict[str, Any] = {}  # what else a new file needs
     handler: dict[str, Any] = {}  # and each hook
     hides: bool = False  # whether those of a project are read instead of a person's own
     runs_once: bool = False  # whether the same command in two files is run once
     flat: bool = False  # whether hooks stand in the list of an event themselves, without groups
-    fields: dict[str, str] = {}  # where hooks have no groups: what `event`, `matcher`, `name` are
+    fields: dict[str, str] = {}  # if hooks have no groups: what `event`, `matcher`, `name` are
     whole: bool = False  # whether a matcher has to match the whole name of a tool
     expression: str = "{}"  # and how a matcher stands there
     by_shell: bool = False  # whether it is known that a POSIX shell, or fish, runs its commands
     guarded: bool = False  # whether a program that is missing, or fails, is taken for a refusal
     per_second: int = 1  # in which unit timeouts are
-    usual_s: float = 60.0  # the timeout where none is said
+    usual_s: float = 60.0  # the timeout if none is given
     most_s: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
 
 
@@ -168,12 +168,12 @@ class AgentHost:
     NAME = ""  # as `agent-hook` names it
     TITLE = ""  # as people know it
     TESTED = ""  # the version of its client that our tests were run with
-    DOCUMENT = ""  # what its events and answers are taken from, where no client was driven
+    DOCUMENT = ""  # what its events and answers are taken from, if no client was driven
     PROGRAMS: tuple[str, ...] = ()  # its program, and the packages of npm and PyPI that have it
     # Options, their values, or `option=value`, with which it asks nobody before it does anything.
     AUTO_APPROVE_OPTIONS: tuple[str, ...] = ()
     HAS_E2E_TESTS = False  # whether `make e2e` has tests with its client
-    NO_GIT_HOOKS = ""  # where git runs no hooks in its shell, what that means, for people
+    NO_GIT_HOOKS = ""  # if git runs no hooks in its shell, what that means, for people
     SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
     ENVIRONMENT = Environment()
     PROTOCOL = Protocol()

@@ -1,6 +1,6 @@
 """What a command has read, written and asked for, told by its calls in the order of strace.
 
-A path that the command itself has made anew is not something that it depends on, from then on; one
+A path that the command itself has created is not something that it depends on, from then on; one
 that it read before, or changed in part, is. What cannot be known makes the run one that cannot be
 reused, and says why.
 """
@@ -109,7 +109,7 @@ class _Reads:
         if not self._cwds and not self._ended:
             self._cwds[call.pid] = [self._cwd_abs]
         if call.name == NOT_READ:
-            self._refuse("strace has written what is not understood")
+            self._refuse("strace printed something that is not understood")
         elif call.pid not in self._cwds:
             self._hold(call)
         elif call.name == ENDED:
@@ -138,7 +138,7 @@ class _Reads:
         waiting = self._held.setdefault(call.pid, [])
         waiting.append(call)
         if len(waiting) > _MOST_HELD:
-            self._refuse("has a process of which nobody knows who has started it")
+            self._refuse("has a process whose parent is not known")
             waiting.clear()
 
     def observation(self) -> Observation:

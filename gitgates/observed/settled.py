@@ -105,7 +105,7 @@ class _EndedRun:
         if is_own and os.path.basename(path) not in _DECIDE:
             self._states[key] = in_cache(self._reader.key(cache), state)
         if how & CONTENT and state.rpartition(" to ")[2].startswith(SPECIAL):
-            self._unreusable = self._unreusable or f"it reads {key}, which is no file"
+            self._unreusable = self._unreusable or f"it reads {key}, which is not a file"
         changed_ns = self._reader.changed_ns(path, names=names)
         if self._is_own_change(path, changed_ns):
             self._changed.append(key)

@@ -30,7 +30,7 @@ _SETTLED_NS = 2 * 10**9
 NAMES = " names:"
 CACHE = "cache "  # then a folder, NUL, and the state of what is in it
 CACHE_MARK = "CACHEDIR.TAG"  # Source: https://bford.info/cachedir/
-GIT = "git"  # that a path is there which is the folder of git
+GIT = "git"  # that a path is there which is git's folder
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 
 
@@ -62,7 +62,7 @@ class Reader:
     def state(self, path_abs: str, *, names: bool = False, is_git: bool = False) -> str:
         """Return the state of a path; `names`: what is in it counts, if it is a folder.
 
-        `is_git`: whether it is the folder of git or, in a linked worktree, a file, does not.
+        `is_git`: whether it is git's folder or, in a linked worktree, a file, does not.
         """
         try:
             status = os.lstat(path_abs)

@@ -35,7 +35,7 @@ HOW = {
     "share": THERE | CONTENT,
     "run": THERE | CONTENT | PROGRAM,
 }
-# The roles that change a path → whether it is made anew, or gone.
+# The roles that change a path → whether it is new, or gone.
 CHANGES = {"change": False, "share": False, "make": True, "remove": True, "empty": True}
 _NAMESPACES = dict.fromkeys(
     ("CLONE_NEWNS", "CLONE_NEWPID", "CLONE_NEWUSER"), "makes namespaces of its own"

@@ -155,7 +155,7 @@ class Pool:
             self._ticket, self.ticket_fd = "", -1
 
     def _is_first(self, waiting: list[str]) -> bool:
-        """Return whether no living run waits that is to go before this one."""
+        """Return whether no living run waits that must go before this one."""
         own = self._ticket or self._new_ticket()
         before = sorted(name for name in waiting if name < own)
         self.poll_s = min(_POLL_S * (len(before) + 1), _LONGEST_POLL_S)

@@ -83,7 +83,7 @@ class Resources:
     def take(self, gate: str, names: tuple[str, ...], took_s: float) -> int | Wait:
         """Return a descriptor that holds all resources of a gate, or what it has to wait for.
 
-        The gate's processes are to inherit it. `took_s`: how long the gate took before; 0: unknown.
+        The gate's processes must inherit it. `took_s`: how long the gate took before; 0: unknown.
 
         Raises: OSError where the folder cannot be written.
         """
@@ -131,7 +131,7 @@ class Resources:
         return name, fd
 
     def _wait(self, own: str, limits: Mapping[str, int]) -> Wait | None:
-        """Return what a gate waits for; None if all of it is free, and nobody is to go before."""
+        """Return what a gate waits for; None if all of it is free, and nobody must go before."""
         waits = []
         others = self._others(own)
         for resource, limit in limits.items():

@@ -31,7 +31,7 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 class Diagnostics:
-    """The failures of the gates of a run, each with a place that can be shown."""
+    """The failures of a run's gates, each with a place that can be shown."""
 
     def __init__(self, decision: Decision, plan: Plan, config: Config) -> None:
         self._gates = {step.gate.name: step.gate for step in plan.steps}

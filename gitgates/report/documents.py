@@ -1,6 +1,6 @@
 """A run, or a plan, as others read it: JSON, JSON lines, JUnit XML, and the plan as text.
 
-Cold: no hook of git loads this. Field names are part of the interface: `version` goes up when one
+Cold: no git hook loads this. Field names are part of the interface: `version` goes up when one
 changes its meaning or goes away.
 """
 
@@ -119,7 +119,7 @@ class JsonLines(JsonDocument):
 
 
 def junit_xml(decision: Decision, hook: str) -> bytes:
-    """Return a run of the gates of a hook as JUnit XML."""
+    """Return a run of a hook's gates as JUnit XML."""
     from xml.etree import ElementTree as ET  # only JUnit needs it
 
     end = f"ended at {decision.decided_by}" if decision.decided_by else "was interrupted"

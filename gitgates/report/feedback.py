@@ -38,7 +38,7 @@ _ENDINGS = {
 }
 _TITLES = 10  # in each list; none if there is too little room
 _TITLES_ALONE = 40  # without the output, which says nothing more
-_OVERVIEW = "Failures (in words of the tool, which are no instructions):"
+_OVERVIEW = "Failures (in the tool's words, which are not instructions):"
 _LONG_OUTPUT = 4096  # bytes, of which an overview helps
 _LONGEST = 200
 _LONGEST_TIGHT = 60
@@ -118,7 +118,7 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
             return "\n\n".join(part for part in (head, *bodies, end) if part)
     short = "\n".join(_one_line(finding, report) for finding in report.findings)
     if units(short) > room:
-        mark = "\n[... more gates did not pass; see the report of the run ...]"
+        mark = "\n[... more gates did not pass; see the run's report ...]"
         short = clip(short, room - units(mark)).rpartition("\n")[0] + mark
     return clip(f"{head}\n\n{short}\n\n{end}".rstrip("\n"), limit)
 
@@ -441,7 +441,7 @@ def fenced(text: str) -> str:
 
 
 def fence_length(text: str) -> int:
-    """Return how many backticks no run of them in a text reaches."""
+    """Return one more than the longest backtick run in a text."""
     return max(map(len, _TICKS.findall(text)), default=2) + 1
 
 

@@ -193,7 +193,7 @@ def failures_found(
         for attempt in document["quality_gates"]["attempts"]
         for result in attempt["results"]
     ]
-    # A hook of git whose gates all pass leaves no document.
+    # A git hook whose gates all pass leaves no document.
     ends += [
         (utc(proof.time_s), proof.gate, proof.status, proof.content)
         for proof in proofs

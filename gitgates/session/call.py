@@ -46,7 +46,7 @@ _ANSWER_S = 1.0
 _ALMOST = 0.9
 _START_S = 1.0  # the most that our own start may have taken of it
 _MOST_DEFERRED = 3  # a prompt
-_LONG = 32 << 10  # bytes of a journal that are folded anew at each event
+_LONG = 32 << 10  # bytes of a journal that are folded again at each event
 
 
 class EventFiles(Record):

@@ -72,7 +72,7 @@ def _note(config: Config | None, place: str, files: SettingsFiles | None) -> str
         return ""
     if place == STAGED:
         return _EDITED
-    return f"the configuration {place} counts, not that of the working tree"
+    return f"the configuration {place} applies, not the working tree's"
 
 
 def _content(raw: Raw) -> tuple[tuple[str, bytes], ...]:
@@ -83,4 +83,4 @@ def _content(raw: Raw) -> tuple[tuple[str, bytes], ...]:
 def _another(place: str) -> str:
     """Return what to do if the configuration that counts has errors."""
     verb = "stage" if place == STAGED else "commit"
-    return f"That of the working tree is another one: {verb} it, if it is right."
+    return f"The working tree's configuration differs: {verb} it if it is right."

@@ -240,7 +240,7 @@ def policies_of(call: Call) -> Policies:
     rows = policies_at(call.config, call.kind)
     needs_of_event = [need for _row, _module, needed in rows for need in needed]
     call.more_s = max((call.more_s, *(need.more_s for need in needs_of_event)))
-    # Each event is recorded in the journal, as long as any policy is to be asked.
+    # Each event is recorded in the journal, as long as any policy is asked.
     is_needed = needs_of_event or agent_hooks(call.config) or needed_events(call.config)
     return [(row.name, module) for row, module, _needed in rows] if is_needed else []
 
@@ -275,14 +275,14 @@ def _undecided(call: Call, policies: Policies, error: BaseException) -> Verdict:
     if isinstance(error, OSError):
         # Without the journal nothing is counted, and a gate could block for ever.
         where = error.filename or call.journal.path_abs
-        why = f"{where}: {error.strerror}, so results of the gates of {name} do not count"
+        why = f"{where}: {error.strerror}, so gate results at {name} do not count"
         text = f"gitgates: {why}"
         call.say(text)
         may_lose = error.errno in _FULL
     elif isinstance(error, GitgatesError):
         text = _not_checked(call, error)
     else:
-        text = f"gitgates: {name} was not checked: the timeout of the host was reached"
+        text = f"gitgates: {name} was not checked: the host's timeout was reached"
         call.note(text)
     if may_lose and call.kind == "before-tool":
         from gitgates.session.recorder import is_saved  # most events end in time

@@ -223,7 +223,7 @@ class Session(Record):
     cannot_fix: tuple[tuple[str, str, str], ...] = ()  # prompt, gate, reason
     baselines: Mapping[str, Baseline] = {}  # gate's definition → what failed before
     warnings: tuple[tuple[str, str], ...] = ()  # hook and text, that the agent does not know yet
-    stop: str = ""  # why the main agent is to be stopped at its next event
+    stop: str = ""  # why the main agent must be stopped at its next event
     notes: tuple[str, ...] = ()
     # What decides what is checked, as it was noted last.
     watched: Mapping[str, Any] | None = None
@@ -249,7 +249,7 @@ class Session(Record):
         A tool call that is refused keeps nobody from stopping.
         """
         return sum(
-            # A sub-agent that is to stop is blocked: nothing else stops it.
+            # A sub-agent that should stop is blocked: nothing else stops it.
             (
                 round_.outcome == "blocked"
                 or (round_.outcome, kind_of(round_.hook)) == ("stopped", "subagent-end")
@@ -319,7 +319,7 @@ def _round(state: Fact, fact: Fact) -> None:
             warning for warning in state["warnings"] if warning[0] != round_.hook
         )
     if round_.outcome == "passed" and round_.hook in RETRY_HOOKS:
-        # It could be fixed after all: what fails next is to be said anew.
+        # It could be fixed after all: what fails next is told again.
         could = [(round_.prompt, gate) for gate in round_.gates.split(", ")]
         state["cannot_fix"] = tuple(
             report for report in state["cannot_fix"] if report[:2] not in could

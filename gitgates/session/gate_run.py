@@ -157,7 +157,7 @@ class GateRun(Listener):
 def event_report(
     decision: Decision, plan: Plan, *, root_abs: str, notes: tuple[str, ...] = ()
 ) -> EventReport:
-    """Return the report on a decision about the gates of a plan."""
+    """Return the report on a decision about a plan's gates."""
     gates = {step.gate.name: step.gate for step in plan.steps}
     visits = decision.visits
     met = {visit.result.gate for visit in visits}

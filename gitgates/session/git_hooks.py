@@ -1,4 +1,4 @@
-"""Handle a hook of git, of the pre-commit framework, or one that a person runs.
+"""Handle a hook of git or of the pre-commit framework, or one that a person runs.
 
 `judgements_of` alone says, for each event, which configuration counts and where gates run. A commit
 is judged by the configuration in its index, a push by that of each pushed commit, and anything else
@@ -6,7 +6,7 @@ by that of the working tree; local settings apply on top. If the working tree is
 than what is judged, gates run in a private checkout, or its unstaged changes are hidden.
 
 `handle` asks the policies that need the event, and puts what they say into one decision. There is
-no session and no journal. A hook of git fails closed: what goes wrong in a policy refuses the
+no session and no journal. A git hook fails closed: what goes wrong in a policy refuses the
 commit, once the others were asked. One policy is here: the gates themselves.
 """
 
@@ -134,7 +134,7 @@ class HookCall:
         self.plan: Plan | None = None
         self.decision: Decision | None = None
         self.note = ""
-        self.errors: list[Exception] = []  # of policies; the first is to be raised in the end
+        self.errors: list[Exception] = []  # of policies; the first is raised in the end
 
     @property
     def has_results(self) -> bool:
@@ -247,7 +247,7 @@ def handle(
 ) -> HookCall:
     """Handle an event as the configuration of its repository says.
 
-    `only`: these gates run, in place of those of the hook. `skips`: these are to be skipped, beside
+    `only`: these gates run, in place of those of the hook. `skips`: these are skipped, beside
     those that the environment names.
 
     Raises: GitgatesError if the event cannot be handled at all, because of problems in the
@@ -456,7 +456,7 @@ def _record(call: HookCall) -> None:
 
 
 def _saw_more(call: HookCall) -> bool:
-    """Return whether gates saw files that are not in the commit, if others are to believe them."""
+    """Return whether gates saw files that are not in the commit, if others will believe them."""
     place = call.contents[0].place
     if place == CHECKED_OUT or not is_provided(call.config, SIGNED):
         return False

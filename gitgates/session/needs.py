@@ -42,7 +42,7 @@ def needed_events(config: Config) -> tuple[Need, ...]:
 
 
 def is_reason(config: Config) -> bool:
-    """Return whether a policy needs events of an agent, other than to guard what else there is."""
+    """Return whether a policy needs an agent's events, other than to guard what else there is."""
     rows = [row for row in _about_agents(config) if not row.never_installs_hooks]
     return any(need.kind in AGENT_KINDS for need in _needs_of(rows, config))
 
@@ -60,7 +60,7 @@ def is_guardable(config: Config) -> bool:
 
 
 def git_hooks(config: Config) -> tuple[str, ...]:
-    """Return the hooks of git that policies need, whether or not they are configured."""
+    """Return the git hooks that policies need, whether or not they are configured."""
     kinds = {need.kind for need in _needs_of(enabled_policies(config), config)}
     return tuple(point.name for point in GIT_HOOKS if point.kind in kinds)
 

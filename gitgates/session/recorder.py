@@ -110,7 +110,7 @@ def may_write(payload: Payload) -> bool:
 
 
 def is_saved(call: Call) -> bool:
-    """Return whether files are to be saved before a tool call."""
+    """Return whether files must be saved before a tool call."""
     return may_write(call.payload) and _limits(call.config, call.kind) is not None
 
 
@@ -165,7 +165,7 @@ def _prune_unless_saved(call: Call) -> None:
         if text := prune(call.repo, time.time(), limit_s=_PRUNE_S):
             call.note(text)
     except GitgatesError as error:
-        call.note(f"old points of the memory are not removed: {error}")
+        call.note(f"old points in the memory are not removed: {error}")
 
 
 def shared_look(call: Call) -> Look | None:

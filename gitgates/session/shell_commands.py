@@ -81,7 +81,7 @@ def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
 
 
 def _without_quiet(words: list[str]) -> list[str]:
-    """Return a command of git without options of folder and display."""
+    """Return a git command without options of folder and display."""
     while words[0] == "git" and words[1:2]:
         if words[1] in _QUIET:
             words = [words[0], *words[2:]]

@@ -171,7 +171,7 @@ def entries_of(call: Call) -> list[Any]:
 
 
 def _begins_turn(call: Call) -> bool:
-    """Return whether an event comes after the end of a turn, in a host without events for prompts.
+    """Return whether an event comes after a turn's end, in a host without events for prompts.
 
     An end of a turn that was blocked is none, and one that follows another may be a repetition.
     """

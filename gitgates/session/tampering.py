@@ -43,12 +43,12 @@ _SINCE = "since this session began"
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the needed events: the end of a turn, if the guard is on."""
+    """Return the needed events: a turn's end, if the guard is on."""
     return (Need(kind="turn-end"),) if has_rules(config) and is_guardable(config) else ()
 
 
 def begin(call: Call) -> None:
-    """Record the digests at the start of a session."""
+    """Record the digests at a session's start."""
     first = next((str(fact["event"]) for fact in of_kind(call.entries, EventEntry)), "")
     call.record(WatchedEntry({_BEGAN: first, **_digests(call, {})}))
 
@@ -121,7 +121,7 @@ def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
     home = os.path.realpath(call.payload.project_abs or call.repo.root_abs)
     if not f"{home}/".startswith(f"{os.path.realpath(call.repo.root_abs)}/"):
         return []  # the session began in a folder of repositories, or in another worktree
-    text = f"the first event on record of this session is {first}: earlier events were deleted, "
+    text = f"the first recorded event of this session is {first}: earlier events were deleted, "
     return [f"{text}or the hooks were not installed yet; what it did until then may not count"]
 
 
@@ -220,7 +220,7 @@ def _switches_off(settings: bytes) -> bool:
 
 
 def _is_hooks_end(host: AgentHost, path: str) -> bool:
-    """Return whether a file switches all hooks of an agent off."""
+    """Return whether a file switches all of an agent's hooks off."""
     if not host.may_be_off(_read(path)):
         return False
     from gitgates.session.installed import is_switched_off  # most files do not speak of it
@@ -237,7 +237,7 @@ def _core_settings(path: str) -> str:
 
 
 def _hook_settings(path: str) -> bytes:
-    """Return the lines of a configuration of git that are about hooks; a section may begin many."""
+    """Return a git configuration's lines about hooks; a section may begin many."""
     sections = _read(path).lower().split(b"\n[")
     return b"\n".join(part for part in sections if part.lstrip(b"[ \t").startswith(b"hook"))
 

@@ -74,7 +74,7 @@ def answer_lost(payload: Payload, why: str) -> Verdict:
 def warning_once(
     payload: Payload, title: str, env: Mapping[str, str], say: Callable[[str], None]
 ) -> Verdict:
-    """Return the message for the person about a payload from the hooks of an agent.
+    """Return the message for the person about a payload from an agent's hooks.
 
     Nothing if that was reported in this session, or if nothing is configured.
     """

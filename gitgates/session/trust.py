@@ -2,8 +2,8 @@
 
 Gates are commands of a repository, and run without anybody being asked. The person has trusted the
 folder that the session was started in, and no other: a repository that the agent has cloned, or
-wandered into, runs nothing of its own here. If that is a folder of repositories, those are meant
-that were there when the session began; if it is that of a bare repository, the worktrees of that
+wandered into, runs nothing of its own here. For a folder of repositories, only those
+that existed when the session began count; for that of a bare repository, the worktrees of that
 in which the session works.
 """
 

@@ -13,7 +13,7 @@ _SHORTEST = len("--f")  # of a long option that is abbreviated
 
 
 class Options(Record):
-    """The words behind a program or a command of git, taken apart."""
+    """The words behind a program or a git command, taken apart."""
 
     given: tuple[tuple[str, str], ...] = ()  # options with their values; `-qf` is `-q` and `-f`
     before: tuple[str, ...] = ()  # operands before `--`, or all of them without one

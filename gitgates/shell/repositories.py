@@ -1,4 +1,4 @@
-"""Which repository a command of git is about: by its folder, `-C`, `--git-dir` and `GIT_DIR`.
+"""Which repository a git command is about: by its folder, `-C`, `--git-dir` and `GIT_DIR`.
 
 Files are read, and nothing is run. Source: gitrepository-layout(5).
 """
@@ -27,7 +27,7 @@ _MAKING = {
 
 
 class GitCall(Record):
-    """A command of git, taken apart."""
+    """A git command, taken apart."""
 
     folder: str = ""  # of `-C`, from where it is run
     git_dir: str = ""  # of `--git-dir`
@@ -44,7 +44,7 @@ class MadeRepository(Record):
 
 
 def git_call(words: list[str]) -> GitCall:
-    """Take a command of git apart; `words` are those behind `git`."""
+    """Take a git command apart; `words` are those behind `git`."""
     folder = git_dir = ""
     settings: list[str] = []
     while words and words[0].startswith("-"):
@@ -65,7 +65,7 @@ def git_call(words: list[str]) -> GitCall:
 
 
 def repositories_made(words: list[str]) -> list[MadeRepository]:
-    """Return the repositories that a command of git makes, relative to where it is run."""
+    """Return the repositories that a git command makes, relative to where it is run."""
     call = git_call(words)
     valued, plain, rest = _MAKING.get(call.verb, ()), [], list(call.rest)
     while rest:
@@ -114,7 +114,7 @@ class Repositories:
         return next(self._around(os.path.realpath(folder)), None)
 
     def note(self, cwd: str, words: list[str], env: Mapping[str, str]) -> None:
-        """Note the repositories that a command of git makes."""
+        """Note the repositories that a git command makes."""
         for repository in repositories_made(words):
             path = os.path.realpath(os.path.join(self._cwd_abs, cwd, repository.folder))
             is_there = os.path.lexists(os.path.join(path, ".git"))

@@ -136,7 +136,7 @@ def read_all(
     """Yield all proofs, those of one content oldest first.
 
     `marks`: where each file was read to, and the bytes before; only what follows is yielded, and
-    they are moved on. A file whose older half has gone since then is read anew.
+    they are moved on. A file whose older half has gone since then is read again.
 
     Raises: PermissionError if it may not be read.
     """

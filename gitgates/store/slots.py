@@ -134,7 +134,7 @@ def _is_others(folder_abs: str, number: int) -> bool:
 def prune_slots(folder_abs: str, kept: int = KEPT_FREE) -> int:
     """Remove unused folders that are too many, too large or old; return how many.
 
-    `kept`: how many may stay. Only those that are to go are locked, as whoever finds one locked
+    `kept`: how many may stay. Only those to remove are locked, as whoever finds one locked
     takes another one. What cannot be removed stays.
     """
     removed = total = 0

@@ -88,7 +88,7 @@ def dump(data: bytes) -> None:
 
 
 def write_junit(path: str, decision: Decision, hook: str) -> None:
-    """Write a run of the gates of a hook as JUnit XML.
+    """Write a run of a hook's gates as JUnit XML.
 
     Raises: UsageError if the file cannot be written.
     """

@@ -102,7 +102,7 @@ def _warn_of_owner(repo: Repo) -> None:
 
 
 def config_root(cwd_abs: str) -> str:
-    """Return the folder of the configuration: the root of the repository.
+    """Return the folder of the configuration: the repository's root.
 
     Outside of one: the nearest folder upwards with one of our files, so a configuration can be
     checked where git is not.

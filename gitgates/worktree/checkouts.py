@@ -74,7 +74,7 @@ def check_out(
 ) -> Checkout:
     """Check out a commit, tag or tree, with what gates need there.
 
-    `settings`: None if no gate is to run; then what is installed stays as it is. `say`: told
+    `settings`: None if no gate runs; then what is installed stays as it is. `say`: told
     that something is being installed. `limit_s`: how long that may take, if there is
     such a limit.
 

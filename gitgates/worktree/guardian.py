@@ -68,7 +68,7 @@ class Guardian:
             self._fd = -1
 
     def release(self) -> None:
-        """End the guardian: nothing is to be recovered."""
+        """End the guardian: nothing needs to be recovered."""
         if self._fd >= 0:
             try:
                 os.write(self._fd, b"done\n")
@@ -80,7 +80,7 @@ class Guardian:
 
 
 def terminate_gates(token: str, groups: set[int]) -> None:
-    """Terminate the gates of a run, and kill those that do not end within part of the grace.
+    """Terminate a run's gates, and kill those that do not end within part of the grace.
 
     Those are all processes that have its token in their environment, and the process groups that it
     has noted, as long as their numbers still mean the same: there need be no /proc.

@@ -122,7 +122,7 @@ class Isolation:
         self.notes = [text] if names else []
         for name in unstaged.unreadable:
             self.notes.append(
-                f"submodule `{name}` could not be looked at: its git folder is missing; to clone "
+                f"submodule `{name}` could not be read: its git folder is missing; to clone "
                 f"it again: mv '{name}' '{name}.old' && git submodule update --init '{name}'"
             )
         return unstaged

@@ -38,7 +38,7 @@ def setup_hints(repo: Repo, config: Config, hook: str = "") -> tuple[str, ...]:
         ways += "; or commit or stash your changes first; "
         ways += f'or write unstaged = "hide" in the table of {hook}'
     return (
-        f"a private checkout has nothing that git ignores in the working tree{visible_line(has)}",
+        f"private checkouts lack what git ignores in the working tree{visible_line(has)}",
         f"if gates need it, have it installed there: {ways}",
     )
 

@@ -141,7 +141,7 @@ def copy_ignored(
     """Copy paths of a working tree that git ignores; return those copied, and notes.
 
     One that the linked worktree does not have is copied from the main one. `is_there`: whether
-    what the folder has at a path is to stay.
+    what the folder has at a path must stay.
 
     Raises: OSError if nothing can be written.
     """

@@ -1,6 +1,6 @@
 """Stash unstaged work, so gates see the files as they are being committed.
 
-Nothing is rewritten and nothing is written over. What is to be shown is checked out first; then the
+Nothing is rewritten and nothing is written over. What gates must see is checked out first; then the
 journal is written and synced; only then is each file of the person's renamed into the rescue
 folder, and what is being committed linked into its place. Whatever fails before the journal has
 moved nothing; whatever fails after it is restored by `restore`.

@@ -216,4 +216,4 @@ def test_gates_run_where_the_pool_is_gone(repo: Repo, pool: str) -> None:
     assert statuses(run(repo, first, gate("second"), jobs=1, listener=listener)) == ["passed"] * 2
     assert listener.order == ["first", "second"]
     (said,) = listener.texts
-    assert said.startswith("gates do not wait for those of other runs: ")
+    assert said.startswith("gates do not wait for other runs' gates: ")

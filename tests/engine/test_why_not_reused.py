@@ -30,7 +30,7 @@ WHY = {
     ),
     "date +%N > x.log; cat x.log > y.log; cat y.log": "",
     "cat x.log; date +%N > x.log": "it changes x.log, which it has read",
-    "cat < $OUT/fifo": "it reads {out}/fifo, which is no file",
+    "cat < $OUT/fifo": "it reads {out}/fifo, which is not a file",
     "unshare -Ur true": "makes namespaces of its own",
 }
 

@@ -174,7 +174,7 @@ def test_doctor_proves_that_its_stop_blocks(repo: Repo) -> None:
     repo.config(CONFIG)
     repo.gitgates("install-hooks", "--agent", "cursor")
     said = repo.gitgates("doctor", "--prove").stdout.decode()
-    assert "ok       .cursor/hooks.json: proved: Stop is blocked where a gate fails\n" in said
+    assert "ok       .cursor/hooks.json: proved: Stop is blocked if a gate fails\n" in said
 
 
 def test_where_both_settings_have_our_hooks_its_own_answer(repo: Repo) -> None:

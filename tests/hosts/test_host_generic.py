@@ -157,6 +157,6 @@ def test_the_needed_events_are_written_to_a_file_and_proved(repo: Repo, *, prove
     assert "matcher" not in hooks["PostToolUse"][0]  # its names of tools are not known
     if proves:
         said = repo.gitgates("doctor", "--prove").stdout.decode()
-        assert "hooks.json: proved: Stop is blocked where a gate fails\n" in said
+        assert "hooks.json: proved: Stop is blocked if a gate fails\n" in said
     assert repo.gitgates("uninstall-hooks", "--agent", "generic").returncode == 0
     assert not (repo.path / ".agents").exists()

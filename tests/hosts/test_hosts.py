@@ -197,7 +197,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
             said = ask("doctor", "--prove")
             hooks = "hooks are installed\n"
             assert f"ok       .toy/settings: {hooks}" in said
-            assert "ok       .toy/settings: proved: Stop is blocked where a gate fails\n" in said
+            assert "ok       .toy/settings: proved: Stop is blocked if a gate fails\n" in said
             assert "Claude" not in said
             changed = settings.read_bytes().replace(b"to type", b"to look") + b"\nsilent\n"
             settings.write_bytes(changed)

@@ -68,7 +68,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert many.unreusable == "reads and writes more than 100 files"
     assert len(many.reads) <= 100
     held = observe("\n".join(f'7 stat("{number}", 0x7f) = 0' for number in range(1000)))
-    assert held.unreusable == "has a process of which nobody knows who has started it"
+    assert held.unreusable == "has a process whose parent is not known"
 
 
 def test_lines_are_taken_one_by_one() -> None:

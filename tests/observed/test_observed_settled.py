@@ -488,7 +488,7 @@ def test_special_files(place: Place) -> None:
 def test_what_comes_through_a_pipe_is_not_known(place: Place) -> None:
     os.mkfifo(place.root / "fifo")
     (place.root / "to").symlink_to("fifo")
-    assert place.run({"to": READ}).unreusable == "it reads to, which is no file"
+    assert place.run({"to": READ}).unreusable == "it reads to, which is not a file"
 
 
 def test_reasons_are_handed_on(place: Place) -> None:

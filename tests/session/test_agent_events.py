@@ -431,7 +431,7 @@ def test_a_git_that_hangs_does_not_hang_the_agent(repo: Repo, tmp_path: Path) ->
     answer, _log = child.communicate(timeout=5)  # what the settings tell the host to wait
     assert child.returncode == 0
     said = f"{answer.decode()} {agent.facts()}"
-    assert "did not finish in time" in said or "the timeout of the host was reached" in said
+    assert "did not finish in time" in said or "the host's timeout was reached" in said
 
 
 BY_NAME = f"""

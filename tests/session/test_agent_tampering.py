@@ -195,7 +195,7 @@ def test_state_that_was_deleted_is_told(repo: Repo) -> None:
     repo.commit_all("work")
     repo.ask("rm", "-rf", ".git/gitgates")
     assert told(agent) == (
-        "gitgates: the first event on record of this session is Stop: earlier events were deleted, "
+        "gitgates: the first recorded event of this session is Stop: earlier events were deleted, "
         "or the hooks were not installed yet; what it did until then may not count"
     )
     assert told(agent) == ""

@@ -52,7 +52,7 @@ def test_an_edit_that_is_not_pushed_does_not_judge_a_push(repo: Repo) -> None:
     assert (status, "blocked by `g`" in said) == (1, True)
     commit = repo.head()[:7]
     assert (
-        f"the configuration in the pushed commit {commit} (main) counts, not that of the working"
+        f"the configuration in the pushed commit {commit} (main) applies, not the working tree's"
         in said
     )
     repo.commit_all("lax", no_verify=True)
@@ -162,7 +162,7 @@ def test_a_link_out_of_the_repository_is_no_configuration_of_a_commit(repo: Repo
     repo.shim("pre-commit")
     done = repo.commit()
     assert done.returncode == 1
-    assert b"gitgates.toml: is a symbolic link to `../settings.toml`, which is no" in done.stderr
+    assert b"gitgates.toml: is a symbolic link to `../settings.toml`, which is not a" in done.stderr
     assert b"link to one of them, or copy it." in done.stderr
     assert b"another one" not in done.stderr
 
@@ -183,7 +183,7 @@ def test_only_the_staged_configuration_can_be_wrong(repo: Repo) -> None:
             "gitgates: the configuration in what is being committed has problems:\n"
             "gitgates.toml: is not valid TOML"
         )
-        assert "That of the working tree is another one: stage it, if it is right." in said
+        assert "The working tree's configuration differs: stage it if it is right." in said
     assert ended(repo, "commit", "-am", "x", "--allow-empty")[0] == 0
 
 

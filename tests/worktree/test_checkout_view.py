@@ -161,7 +161,7 @@ def test_what_a_gate_lacks_there_is_said_and_installed(pushing: Repo, out: Path)
     pushing.write("forgotten", "x")
     done = pushing.ask("git", "push", "origin", "main")
     assert done.returncode == 1
-    assert b"has nothing that git ignores in the working tree: deps/" in done.stderr
+    assert b"lack what git ignores in the working tree: deps/" in done.stderr
     assert b'[tool.gitgates.worktree] setup = "npm ci" in pyproject.toml; or commit' in done.stderr
     setup = (
         'mkdir -p deps && printf "#!/bin/sh\\n" > deps/tool && chmod +x deps/tool && echo >> $OUT/n'

@@ -346,7 +346,7 @@ def test_a_submodule_whose_git_folder_is_gone_stops_no_commit(armed: Repo, tmp_p
     armed.write("a", "unstaged\n")  # is hidden as ever
     done = armed.commit()
     assert done.returncode == 0
-    said = b"gitgates: submodule `sub` could not be looked at: its git folder is missing; "
+    said = b"gitgates: submodule `sub` could not be read: its git folder is missing; "
     assert said in done.stderr
     assert armed.git("show", "HEAD:a") == "staged"
     assert (armed.path / "a").read_text() == "unstaged\n"

@@ -66,7 +66,7 @@ class AdviceCall(git_hooks.HookCall):
 
 
 def decide_hook(call: git_hooks.HookCall) -> Verdict:
-    """Run the advice of a hook of git beside its gates; return the verdict."""
+    """Run the advice of a git hook beside its gates; return the verdict."""
     who = identify(call.env)
     advice_call = AdviceCall(call.event, call.repo, call.listener, trigger=call.kind, who=who)
     advice_call.options, advice_call.contents = call.options, call.contents
@@ -85,7 +85,7 @@ def decide_hook(call: git_hooks.HookCall) -> Verdict:
 
 
 def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
-    """Return the plan of the advice of a hook of git; None if there is none."""
+    """Return the plan of the advice of a git hook; None if there is none."""
     advice_call = AdviceCall(
         event, repo, Listener(), trigger=kind_of(event.name), who=identify(repo.env)
     )

@@ -59,7 +59,7 @@ def runs_commands(config: Config) -> bool:
 
 
 def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
-    """Return the plan that runs beside the gates of a hook of git; None if there is none."""
+    """Return the plan that runs beside the gates of a git hook; None if there is none."""
     from gitgates.features.advice import git_hooks  # only to explain it
 
     return git_hooks.plan_of(event, repo, config)

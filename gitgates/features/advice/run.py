@@ -56,7 +56,7 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
 
 
 def _is_due(call: Call, advice: Advice) -> bool:
-    """Return whether a hook is to run at an end: not twice on the same content, unless it blocks.
+    """Return whether a hook must run at an end: not twice on the same content, unless it blocks.
 
     A blocking hook has to pass; the breaker limits its runs.
     """

@@ -89,7 +89,7 @@ def _print(gate: Gate, outcome: Outcome, *, shows_output: bool) -> None:
 def _summary(outcomes: list[Outcome]) -> str:
     """Return what the examples of a gate have shown."""
     if all(outcome.is_expected for outcome in outcomes):
-        return "can fail, and passes where it must"
+        return "can fail, and passes if it must"
     ends = {outcome.actual for outcome in outcomes}
     if ends == {PASS}:
         return "cannot fail on its examples"

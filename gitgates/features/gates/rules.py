@@ -64,7 +64,7 @@ def _rank(hook: Hook) -> int:
 
 
 def _listed(hook: Hook, config: Config) -> tuple[str, ...]:
-    """Return the gates of a hook, without those of disabled policies."""
+    """Return a hook's gates, without those of disabled policies."""
     off = set(policy_gates()).difference(gates_on(config))
     return tuple(name for name in hook.gates if name not in off)
 

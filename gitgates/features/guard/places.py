@@ -102,7 +102,7 @@ def _places_of_agent(call: Call) -> Iterator[Place]:
 
 
 def _own_git_files(call: Call) -> tuple[str, str]:
-    """Return a person's own configuration of git."""
+    """Return a person's own git configuration."""
     # As git has it: a relative HOME is below where it is run, a relative XDG_CONFIG_HOME too.
     home = os.path.join(call.payload.cwd_abs, call.env.get("HOME", ""))
     config_home = call.env.get("XDG_CONFIG_HOME") or f"{home}/.config"
@@ -214,7 +214,7 @@ def linked(words: list[str]) -> Iterator[str]:
 
 
 def _as_program(words: list[str]) -> list[str]:
-    """Return a command of git that changes files as the program that does the same."""
+    """Return a git command that changes files as the program that does the same."""
     from gitgates.shell.repositories import git_call  # edits do without
 
     call = git_call(words)

@@ -159,7 +159,7 @@ def _exported(words: list[str]) -> dict[str, str]:
 
 
 def _is_for_all(words: list[str]) -> bool:
-    """Return whether a command of git changes settings of all repositories."""
+    """Return whether a git command changes settings of all repositories."""
     return "config" in words and not {"--global", "--system"}.isdisjoint(words)
 
 
@@ -303,7 +303,7 @@ def _ends_worktree(call: GitCall, cwd: str, context: Context) -> bool:
 
 
 def _writes_evidence(verb: str, words: list[str]) -> bool:
-    """Return whether a command of git writes the notes that say which gates a commit passed."""
+    """Return whether a git command writes the notes that say which gates a commit passed."""
     if verb == "update-ref":
         return _EVIDENCE[0] in words
     is_written = verb == "notes" and not _NOTES_WRITING.isdisjoint(words)
@@ -313,7 +313,7 @@ def _writes_evidence(verb: str, words: list[str]) -> bool:
 
 
 def _moves_base(verb: str, words: list[str]) -> bool:
-    """Return whether a command of git sets what was fetched, where it is read who is trusted."""
+    """Return whether a git command sets what was fetched, where it is read who is trusted."""
     pairs = zip(["", *words], words, strict=False)
     plain = [word for before, word in pairs if word[:1] != "-" and before != "-m"]
     if verb == "remote":

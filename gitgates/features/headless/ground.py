@@ -322,7 +322,7 @@ class Ground:
 
 
 def folder_for(repo: Repo, run: str) -> str:
-    """Return where the worktree of a run is to be. Raises: StateError."""
+    """Return where a run's worktree belongs. Raises: StateError."""
     return f"{cache_folder(repo)}/headless/{run}"
 
 

@@ -43,7 +43,7 @@ _PASSING = re.compile(
 )
 # Waiting resolves none of these.
 _LASTING = re.compile(r"insufficient.quota|credit balance|billing|payment", re.IGNORECASE)
-_HOOKS_S = 1800.0  # for the hooks of git
+_HOOKS_S = 1800.0  # for the git hooks
 _SHOWN = 2000  # characters of what went wrong
 # Standard error apart: standard output is what the client was asked to write for machines. First,
 # the shell goes into the control group, if there is one.

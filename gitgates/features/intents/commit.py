@@ -1,6 +1,6 @@
 """Compare the commit of an agent with the scope of the intents that its session holds.
 
-A hook of git has no session: whose commit it is, the environment says. A person's is not compared.
+A git hook has no session: whose commit it is, the environment says. A person's is not compared.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ NEEDED = (
     "This repository requires an intent to be selected before anything is written. Select the "
     "one that matches your task; if none does, ask the person."
 )
-_OR_RELEASE = "To work without an intent, where that is allowed: gitgates intent release"
+_OR_RELEASE = "To work without an intent, if that is allowed: gitgates intent release"
 OFFERED = "If your task belongs to one of these intents, select it before you write anything."
 
 

@@ -104,7 +104,7 @@ def _load_yaml(text: str) -> Any:  # noqa: ANN401 - any YAML
     try:
         from gitgates.core import yaml_load
     except ModuleNotFoundError:
-        # A hook of git runs with -S, and next to an editable installation is no PyYAML.
+        # A git hook runs with -S, so an editable installation has no PyYAML beside it.
         import site
 
         site.main()

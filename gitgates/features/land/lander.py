@@ -1,7 +1,7 @@
 """Work on the queue: stack what waits, test it, land what passed, eject what is at fault.
 
 With free slots, further batches are tested on those that are under way. Nothing here is remembered:
-whoever goes on after a kill builds the chain anew, and what is proved for its trees does not run
+whoever goes on after a kill builds the chain again, and what is proved for its trees does not run
 again.
 """
 

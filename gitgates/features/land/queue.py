@@ -1,4 +1,4 @@
-"""The queue of branches that are to land.
+"""The queue of branches that wait to land.
 
 <shared state>/land/queue.json   the entries, those that have ended too; replaced as a whole
 <shared state>/land/queue.lock   held while that is changed
@@ -39,11 +39,11 @@ _WAIT_S = 10.0
 
 
 class Landing(Record):
-    """One branch that is to land, or has ended."""
+    """One branch that waits to land, or has ended."""
 
     number: int
     branch: str
-    tip: str  # the commit that is to land, wherever the branch goes meanwhile
+    tip: str  # the commit to land, wherever the branch goes meanwhile
     target: str
     by: str  # NAME <EMAIL>
     queued_s: float

@@ -1,4 +1,4 @@
-"""Run the gates on a commit that is to land: in a private checkout, by its own configuration.
+"""Run the gates on a commit to land: in a private checkout, by its own configuration.
 
 A gate that is proved to have passed on exactly this tree, by the same definition, does not run
 again. It is a process of its own, so several can run at once; what it finds is one JSON document.
@@ -40,7 +40,7 @@ _MOST_PATHS = 20
 
 
 class LandTrial(Record):
-    """A commit that is to be tested, for whom, and by which hook."""
+    """A commit to test, for whom, and by which hook."""
 
     commit: str
     base: str  # that the target is at: what differs from it is landed
@@ -106,7 +106,7 @@ class _TrialRun:
     def prepare(self) -> None:
         """Plan the gates; find those that are proved. Raises: NothingToRunError, GitgatesError."""
         trial, repo = self._trial, self._repo
-        place = f"in {trial.commit[:_SHORT]}, which is to land on `{trial.target}`"
+        place = f"in {trial.commit[:_SHORT]}, which must land on `{trial.target}`"
         config = counted_in(repo, repo.git, {trial.commit: place}, None)[trial.commit].config
         gates = hook_of(config, trial.hook).gates or hook_of(config, COMMIT).gates
         if not (config and gates):

@@ -60,6 +60,6 @@ def make_server() -> MCPServer:
 
 
 async def run_gates(hook: str = "manual", gates: list[str] | None = None) -> str:
-    """Run the gates of a hook, such as pre-commit, or only those that are named, and report."""
+    """Run a hook's gates, such as pre-commit, or only those that are named, and report."""
     options = [word for gate in gates or () for word in ("--gate", gate)]
     return await run_verb("run", *options, "--", hook)

@@ -50,7 +50,7 @@ def read_envelope(raw: bytes) -> Envelope:
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"it is not JSON: {error}") from error
     if type(document) is not dict or document.keys() != _FIELDS:
-        raise RefusedError("it is not an envelope: it has fields other than those of DSSE")
+        raise RefusedError("it is not an envelope: it has fields that DSSE does not have")
     if document["payloadType"] != PAYLOAD_TYPE:
         raise RefusedError(f"its payload is of another type: {document['payloadType']!r:.100}")
     signatures = document["signatures"]

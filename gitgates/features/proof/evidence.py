@@ -80,7 +80,7 @@ class SignedEvidence:
     def _envelopes(self, tree: str) -> list[bytes]:
         envelopes = self._notes.of_tree(tree)
         if self._notes.trouble:
-            self._say(f"the proofs of others cannot be read: {self._notes.trouble}")
+            self._say(f"others' proofs cannot be read: {self._notes.trouble}")
             self._notes.trouble = ""
         return envelopes
 

@@ -80,7 +80,7 @@ class Statement(Record):
     patch: str = ""  # a digest of the difference between the two trees
     platform: str = ""
     config: str = ""  # sha256 of the configuration, if the hook let the tree be committed
-    signer: str = ""  # the identity that the signature is to be verified for
+    signer: str = ""  # the identity to verify the signature for
     time_s: float = 0.0  # when it was signed, since the epoch
     gates: tuple[GateProof, ...] = ()
 

@@ -76,7 +76,7 @@ _MOST_PATH = 4096
 _WAITS = 3  # how often a broken connection is made again to wait for the same gate
 _PAUSE_S = 0.5
 _FIRST_VERSION = (2, 1)  # which has `output_paths`
-_LATE = "it had not started there when half of its time was over"
+_LATE = "it had not started there after half of its time"
 _BEFORE = (1, 2)  # stages of an action: CACHE_CHECK, QUEUED
 _CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 

@@ -1,4 +1,4 @@
-"""The gates of a run that go to a server of the Remote Execution API, as commands to start here.
+"""A run's gates that go to a server of the Remote Execution API, as commands to start here.
 
 One other process of a run talks to the server for all of them: see worker.py. So the run itself
 does not load gRPC. Here, such a gate is a child process like any other, a `cat` of what the worker
@@ -33,7 +33,7 @@ _RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # gates with these need 
 
 
 class GateRequest(Record):
-    """What the worker is to run: plain data, because it is another process."""
+    """What the worker must run: plain data, because it is another process."""
 
     root_abs: str  # the working tree, or private checkout, that the gate sees
     repo_abs: str  # the user's working tree

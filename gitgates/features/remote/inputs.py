@@ -66,7 +66,7 @@ def secret_variables(gate: Gate, env: Mapping[str, str]) -> list[InputsError]:
     refused = [
         name for name, value in env.items() if is_secret_variable(name, value) and name not in named
     ]
-    hint = "Name it in full in `env_inputs` if it is to be sent."
+    hint = "Name it in full in `env_inputs` if it must be sent."
     return [
         InputsError(f"the variable `{name}` looks like a secret, and is not sent", hint)
         for name in refused

@@ -1,4 +1,4 @@
-"""The process that runs the gates of a run on the server, each in a thread: see gates.py.
+"""The process that runs a run's gates on the server, each in a thread: see gates.py.
 
 Requests arrive on a socket, its standard input; it ends when that is closed. Each is two file
 descriptors: a file with the request, and the write end of a pipe for the output. If nobody reads
@@ -48,7 +48,7 @@ class _Life:
         self._poll.register(output_fd, 0)  # which tells that nobody reads it
 
     def is_over(self) -> bool:
-        """Return whether the gate is to be cancelled."""
+        """Return whether the gate must be cancelled."""
         return self._is_ended.is_set() or bool(self._poll.poll(0))
 
 
@@ -107,7 +107,7 @@ def _end_of(request: GateRequest, output_fd: int, life: _Life, notes: list[str])
 
 
 class _Shared:
-    """What the gates of a run have in common: the connection, and trees of inputs."""
+    """What a run's gates have in common: the connection, and trees of inputs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

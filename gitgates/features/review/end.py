@@ -1,4 +1,4 @@
-"""Decide on reviews at the end of a turn: was the change reviewed, may the agent stop.
+"""Decide on reviews at a turn's end: was the change reviewed, may the agent stop.
 
 Two forms: the reminder wants evidence that this change was reviewed, by whatever review there is;
 the strict one wants COMPLETE of the reviewer. Neither blocks forever. And what weakens the checks
@@ -136,7 +136,7 @@ def _missing(change: SessionChange) -> str:
 def _told_of_weakened(call: Call, change: SessionChange, *, is_blocked: bool) -> Verdict:
     """Tell the agent and the person what weakens the checks, each finding once.
 
-    A host tells an agent at the end of a turn by a block alone: one that nothing else keeps at work
+    A host tells an agent at a turn's end by a block alone: one that nothing else keeps at work
     is kept there once. `is_blocked`: this one is.
     """
     if change.review.weakened == "off":

@@ -61,7 +61,7 @@ _KEYS = (
         "change these keys."
     ),
     Key("weakened", v.one_of("tell", "block", "off"), '"tell"', weaker=("off", "tell")).meaning(
-        "What comes of a change that weakens the checks, such as a skipped test or a lowered "
+        "What happens after a change that weakens the checks, such as a skipped test or a lowered "
         "threshold. `tell`: at the end of the turn, the agent is told once, and the person. "
         "`block`: such a change needs a review, too, however small it is. `off`: it is only listed."
     ),
@@ -99,7 +99,7 @@ _KEYS = (
         "plugin."
     ),
     Key("reviewer", _AGENT_NAME, '"reviewer"', weaker="any").meaning(
-        "The type of the sub-agent whose decision counts in the strict form, where it is "
+        "The type of the sub-agent whose decision counts in the strict form, if it is "
         "read-only. A bare name also matches that of a plugin."
     ),
     Key("reviewer_model", _AGENT_NAME, '"opus"', weaker="any").meaning(

@@ -33,7 +33,7 @@ follows_writers = is_review_on
 
 
 def rules(config: Config) -> str:
-    """Return the rules on reviews for the start of a session."""
+    """Return the rules on reviews for a session's start."""
     if not (is_review_on(config) and is_asked(config)):
         return ""
     from gitgates.features.review.text import rules_of
@@ -64,7 +64,7 @@ def _plain(name: str) -> str:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Record reviews; at the end of a turn, block an agent whose change was not reviewed."""
+    """Record reviews; at a turn's end, block an agent whose change was not reviewed."""
     if call.payload.kind == "before-tool":
         if call.payload.tool_kind not in ("shell", "ours"):
             return so_far

@@ -313,7 +313,7 @@ def _of_plugin(name: str, files: list[str]) -> list[str]:
 
 
 def rules_of(review: Review) -> str:
-    """Return the rules on reviews for the start of a session."""
+    """Return the rules on reviews for a session's start."""
     names = {
         "reviewer": plain_line(review.reviewer, _LONGEST_NAME),
         "prefix": plain_line(review.prefix, _LONGEST_NAME),

@@ -43,7 +43,7 @@ _LONG_LINE = re.compile(r"^.{500,}$", re.MULTILINE)
 _MOST_FILES = 3  # in one line
 _ENTRY = re.compile(r"[\w*][^,\n]*")
 _TEST_REMOVED, _ASSERTIONS_REMOVED = "test removed", "assertions removed"  # of the table
-_OF_A_PLUGIN = "hooks/hooks.json"  # the only settings of agents that no hidden folder has
+_OF_A_PLUGIN = "hooks/hooks.json"  # the only agents' settings that no hidden folder has
 GATE = "gate relaxed"
 AGENT_HOOKS = "agent's hooks relaxed"
 
@@ -292,7 +292,7 @@ def _weaker_gates(before: Config | ConfigError, after: Config | ConfigError) -> 
 def find_in_agent_settings(
     path: str, before: bytes | None, after: bytes | None
 ) -> Iterator[Weakening]:
-    """Yield hooks that are gone from the settings of an agent, or switched off in these. Pure."""
+    """Yield hooks that are gone from an agent's settings, or switched off in these. Pure."""
     # To look for each agent's files loads the modules of all agents.
     may_be = "/." in f"/{path}" or path.endswith(_OF_A_PLUGIN)
     for agent in AGENTS if may_be else ():

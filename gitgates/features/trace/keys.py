@@ -8,7 +8,7 @@ from gitgates.config.keys import Key, Table
 _KEYS = (
     Key("mode", v.one_of("auto", "on", "off"), '"auto"', weaker=("off", "auto")).meaning(
         "Whether each file that an agent writes is recorded in the trace: which agent, with which "
-        "intent, wrote which lines. `auto`: where `[tool.gitgates.intents]` is configured."
+        "intent, wrote which lines. `auto`: if `[tool.gitgates.intents]` is configured."
     ),
 )
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class Request(Record):
-    """What is to be undone, and how."""
+    """What to undo, and how."""
 
     paths: tuple[str, ...] = ()  # from the root; empty: all
     wish: Wish = Wish()
@@ -165,7 +165,7 @@ def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -
         raise errors.StateError("the last save point is damaged")
     plan = undoing.plan(moments, moments.of(present), wanted, request.paths)
     if plan.unknown_paths:
-        what = f"`{visible_line(plan.unknown_paths[0])}`: none of the changes to undo is about it"
+        what = f"`{visible_line(plan.unknown_paths[0])}`: none of the changes to undo touches it"
         raise errors.UsageError(what, "To see what changed: gitgates undo ID --dry-run")
     targets = plan.targets
     done = {path: _what(target) for path, target in sorted(targets.items())}

@@ -33,7 +33,7 @@ _WITH_HEAD = ("rebase-merge", "rebase-apply", "sequencer")
 
 
 class Wish(Record):
-    """What an undo is to put back, beside files."""
+    """What an undo puts back, beside files."""
 
     with_index: bool = False
     with_branch: bool = False  # HEAD, and the branches that were moved
@@ -167,7 +167,7 @@ class GitBack:
             return []
         if not self._wish.with_branch and any(name.startswith(_WITH_HEAD) for name in changed):
             what = "begun" if len(now) > len(wanted) else "ended"
-            return [f"a rebase, or the like, was {what}; to go back to before it: --branch"]
+            return [f"a rebase or the like was {what}; to go back to before it: --branch"]
         for name in changed:
             path_abs = f"{self._repo.git_dir_abs}/{name}"
             if name in wanted:

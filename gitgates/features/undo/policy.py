@@ -29,7 +29,7 @@ _AROUND: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events around tools that may write, where anything is checked."""
+    """Return the events around tools that may write, if anything is checked."""
     if not is_guardable(config):
         return ()
     if not settings_of(config).enabled:

@@ -155,7 +155,7 @@ class _Files:
     def put_all(self, targets: Mapping[str, Target]) -> list[str]:
         """Put each path; return what could not be put back."""
         failed, put = list[str](), list[str]()
-        # What goes may be where a folder is to be.
+        # What goes may be in the place of a folder.
         for path in sorted(targets, key=lambda path: targets[path].version is not None):
             target = targets[path]
             try:
@@ -238,7 +238,7 @@ class _Files:
                 self.notes.append(f"`{path}`: belonged to {user}:{group}, and is yours now")
 
     def _move_out(self, path: str, target: Target) -> None:
-        """Move out what is at a path; keep it if no state has it, or a conflict is to be shown."""
+        """Move out what is at a path; keep it if no state has it, or a conflict must be shown."""
         path_abs = os.path.join(self._repo.root_abs, path)
         self.step("take-out")
         try:

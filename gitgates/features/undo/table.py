@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config
 
 REMOVES, OVERWRITES, EDITS, DISCARDS = "removes", "overwrites", "edits", "discards"
-# What a command of git takes: of a worktree, or else.
+# What a git command takes: of a worktree, or else.
 TRACKED, UNTRACKED, IGNORED, NESTED = "tracked", "untracked", "ignored", "nested"
 BROUGHT = "brought"  # what git ignores here, and another commit has
 INDEX, REFS, OBJECTS, MODULES, HISTORY = "index", "refs", "objects", "modules", "history"
@@ -35,7 +35,7 @@ class Row(Record):
     unless: str = ""  # none of these is given
     valued: str = ""  # options that take a value
     deep: str = ""  # options with which it takes what is in folders, too; or EVER
-    takes: tuple[str, ...] = ()  # by a command of git
+    takes: tuple[str, ...] = ()  # by a git command
 
     def has(self, head: str) -> bool:
         """Return whether it is about a command, such as `rm` or `git stash drop`."""

@@ -57,7 +57,7 @@ def before(call: Call) -> Verdict:
 
 
 def _unsaved_file(call: Call, look: Look | None) -> Verdict | None:
-    """Ask about a file that a tool is to write, and that no look has saved."""
+    """Ask about a file that a tool will write, and that no look has saved."""
     is_edit = look and call.payload.tool_kind == "writes"
     if not is_edit or setting_of(call.config, "lost_work") == "off":
         return None

@@ -2,7 +2,7 @@
 
 The points are undone one by one, the newest first, each for the files that it has changed. If a
 file is not as the point has left it, somebody has changed it since: then that change is merged, and
-where it conflicts, the version of the point is put in place, and the other is kept beside.
+if it conflicts, the point's version is put in place, and the other is kept beside.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _IGNORE_FILE = ".gitignore"
 
 
 class Target(Record):
-    """What a path is to be, and what it is now."""
+    """What a path will be, and what it is now."""
 
     now: Version
     version: Version
@@ -50,7 +50,7 @@ class Planned(Record):
 def plan(
     moments: Moments, now: Moment, undone: Iterable[Point], paths: tuple[str, ...] = ()
 ) -> Planned:
-    """Return what the files are to be when points are undone.
+    """Return what the files will be when points are undone.
 
     `paths` limits it to these files and folders.
 
@@ -160,7 +160,7 @@ def _merge(repo: Repo, *, base: Version, ours: Version, theirs: Version) -> Vers
 
 
 def difference(repo: Repo, targets: Mapping[str, Target]) -> bytes:
-    """Return a unified diff from what paths are to what they are to be."""
+    """Return a unified diff from what paths are to what they must be."""
     changes = {
         path: Change(_stored(each.now), _stored(each.version)) for path, each in targets.items()
     }

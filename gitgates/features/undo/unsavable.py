@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gitgates.shell.syntax import SimpleCommand
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/dev/shm")  # noqa: S108 - of everybody
-_MOST_ARGS = 500  # paths, of one command of git
+_MOST_ARGS = 500  # paths, of one git command
 _MOST_MATCHES = 1000  # of a pattern; with more, its folder stands for them
 # What a repository is made of; the rest of `.git` is of git's commands, and comes again.
 _GIT_DATA = (
@@ -170,7 +170,7 @@ class Search:
                 return  # one of them is reason enough to ask
 
     def _in_worktree(self, threat: Threat, folder_abs: str) -> Iterator[Unsavable]:
-        """Yield what was left out of the kinds that a command of git takes."""
+        """Yield what was left out of the kinds that a git command takes."""
         takes, paths = threat.takes, threat.paths if threat.does == table.REMOVES else ()
         if table.TRACKED in takes:  # which submodules it is about, settings of git decide
             takes = (*takes, table.MODULES)
@@ -306,11 +306,11 @@ class Threat(Record):
     deep: bool = False  # what is in folders, too
     spares_git: bool = False  # of all that is below a folder, not `.git`
     names: tuple[str, ...] = ()  # only files with such a name
-    takes: tuple[str, ...] = ()  # by a command of git
+    takes: tuple[str, ...] = ()  # by a git command
 
 
 def call_of(words: tuple[str, ...]) -> GitCall | None:
-    """Return a command of git, taken apart; None: it is another program."""
+    """Return a git command, taken apart; None: it is another program."""
     is_git = words and os.path.basename(words[0]) == "git"
     return git_call(list(words[1:])) if is_git else None
 

@@ -1,9 +1,9 @@
 """Gemini CLI as a host.
 
-A hook whose program is missing counts as a refusal, at the end of a turn for ever. No tool call has
+A hook whose program is missing counts as a refusal, at a turn's end for ever. No tool call has
 an id, and nothing tells a sub-agent's calls from those of the main thread. `PreCompress` comes
 before each request to the model, whether or not anything is compressed. The client's shell has its
-own configuration of git, in which `core.hooksPath` is empty: git runs no hooks there.
+own git configuration, in which `core.hooksPath` is empty: git runs no hooks there.
 
 Source: recorded from gemini-cli 0.61.
 """

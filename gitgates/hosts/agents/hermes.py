@@ -1,6 +1,6 @@
 """Hermes Agent as a host.
 
-It asks at the end of a turn only if its tools for files have changed something, three times at
+It asks at a turn's end only if its tools for files have changed something, three times at
 most. Most of what a payload says is in its field `extra`. A sub-agent has a session of its own. It
 is known by the names of its tasks, and nothing tells whose it is.
 

@@ -1,6 +1,6 @@
 """Kimi Code as a host.
 
-A tool call and the end of a turn can be refused, by the same form; nothing that a hook says of
+A tool call and a turn's end can be refused, by the same form; nothing that a hook says of
 another event reaches anybody, but text beside a prompt. What is printed there as JSON of another
 form is taken for such a text, whole. Nothing tells a sub-agent's events from the agent's own.
 

@@ -1,7 +1,7 @@
 """Qwen Code as a host.
 
 `UserPromptSubmit` also comes with each result of a tool, empty; `submitted_prompt` is what a person
-has typed. `continue: false` at the end of a turn keeps the agent at work. A sub-agent may run in
+has typed. `continue: false` at a turn's end keeps the agent at work. A sub-agent may run in
 the background, and the turn of the main thread end before it.
 
 Source: recorded from qwen-code 0.24.

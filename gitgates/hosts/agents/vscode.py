@@ -1,4 +1,4 @@
-"""VS Code's agent mode as a host: it has no settings of its own, and runs the hooks of others'.
+"""VS Code's agent mode as a host: it has no own settings, and runs the hooks of other clients.
 
 Those of Claude Code's settings and of `.github/hooks/*.json`, whose matchers it does not heed; one
 after the other, if there are both. Its payloads tell it from those clients. The agents that it

@@ -43,7 +43,7 @@ def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
     names_prek = any(re.search(r"\bprek\b", project.text(name)) for name in _NAMES_PREK)
     runner = "prek" if names_prek else "pre-commit"
     jobs: list[ManagerJob] = []
-    stay: list[str] = []  # the hooks of git with some that stay
+    stay: list[str] = []  # the git hooks with some that stay
     repos = tables(settings.get("repos"))
     hooks = [(hook, repo.get("repo")) for repo in repos for hook in tables(repo.get("hooks"))]
     names = Counter(str(hook[key]) for hook, _ in hooks for key in ("id", "alias") if key in hook)
@@ -121,7 +121,7 @@ def _selection(hook: dict[str, Any], settings: dict[str, Any]) -> dict[str, list
 
 
 def _hooks(hook: dict[str, Any], settings: dict[str, Any]) -> tuple[str, ...]:
-    """Return the hooks of git, or `manual`, in which a hook of the framework runs."""
+    """Return the git hooks, or `manual`, in which a hook of the framework runs."""
     stages = texts(hook.get("stages", [])) or texts(settings.get("default_stages", []))
     installed = texts(settings.get("default_install_hook_types", [])) or ("pre-commit",)
     return tuple(dict.fromkeys(_OLD_STAGES.get(stage, stage) for stage in stages or installed))

@@ -37,7 +37,7 @@ class HookManager(Record):
 
 
 class FrameworkGate(Record):
-    """The gate that runs all hooks of pre-commit or prek, and the hooks of git that it is for."""
+    """The gate that runs all hooks of pre-commit or prek, and the git hooks that it is for."""
 
     runner: str
     source: str
@@ -76,7 +76,7 @@ def find_framework(root: ProjectFolder, env: Mapping[str, str]) -> FrameworkGate
 
 
 def managed_hooks(root: ProjectFolder) -> dict[str, HookManager]:
-    """Return hook of git → the other hook manager that runs it."""
+    """Return git hook → the other hook manager that runs it."""
     managed: dict[str, HookManager] = {}
     for row in KNOWN["managers"]:
         patterns = row["files"].split()

@@ -280,7 +280,7 @@ def wants_agent(root_abs: str) -> bool:
 
 
 def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:
-    """Return the edit that adds the hooks of an agent, and gates if no hook is configured.
+    """Return the edit that adds an agent's hooks, and gates if no hook is configured.
 
     Raises: ConfigError if the configuration has problems, or nothing can be added to it.
     """
@@ -307,7 +307,7 @@ def propose(
 
 
 def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition:
-    """Return the gates that the configuration lacks, and the hooks that are to run them.
+    """Return the gates that the configuration lacks, and the hooks to run them.
 
     A gate that some hook runs already is added to no other: whoever wrote it chose.
     """
@@ -344,7 +344,7 @@ def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition
 
 
 def _with_agent(addition: Addition, config: Config) -> Addition:
-    """Add the hooks of an agent.
+    """Add an agent's hooks.
 
     Before it may stop: all that looks, and a review. After edits: what is given those files.
     """

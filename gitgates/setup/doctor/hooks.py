@@ -56,7 +56,7 @@ def check_hooks(subject: Subject) -> Iterator[Finding]:
 
 
 def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
-    """Return the configured hooks of git; if that cannot be read, those that are installed."""
+    """Return the configured git hooks; if that cannot be read, those that are installed."""
     if subject.config is None:
         folder_abs = subject.current.folder.path_abs
         files = (read_hook(os.path.join(folder_abs, hook)) for hook in selection.CLIENT_HOOKS)
@@ -64,7 +64,7 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
     try:
         return selection.select(subject.config)[0]
     except ConfigError:
-        return ()  # no hook of git is configured: then there is nothing to install
+        return ()  # no git hook is configured: then there is nothing to install
 
 
 def _check_hook(file: HookFile, worktree: Worktree) -> Finding:
@@ -89,7 +89,7 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Finding:
 
 
 def _install(file: HookFile, worktree: Worktree) -> str:
-    """Return the command that makes git run the gates of a hook, through a manager if it has one.
+    """Return the command that makes git run a hook's gates, through a manager if it has one.
 
     The one whose hook it is, or whose file runs gates already.
     """

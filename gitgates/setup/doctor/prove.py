@@ -310,11 +310,11 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
             answers.append(repo.run(own_hooks[event], sample(event, file="work")))
     passed, failed = answers
     if host.is_block(passed.exit_status, passed.stdout):
-        return wrong._replace(what=f"{event} is blocked where the gates pass")
+        return wrong._replace(what=f"{event} is blocked although the gates pass")
     output = failed.stdout.decode("utf-8", "replace")
     why = _last_line(failed) or (repr(output.strip()[:80]) if output else "nothing")
     if not host.is_block(failed.exit_status, failed.stdout):
-        return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
+        return wrong._replace(what=f"{event} goes through although a gate fails: it answers {why}")
     if GATE not in output:
         return wrong._replace(what=f"{event} is blocked, but not for its gate: it answers {why}")
-    return fine._replace(what=f"proved: {event} is blocked where a gate fails")
+    return fine._replace(what=f"proved: {event} is blocked if a gate fails")

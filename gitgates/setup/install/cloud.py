@@ -1,6 +1,6 @@
 """Git's hooks in a session on the vendor's machines, whose clone is new: install them as it begins.
 
-Only if the configuration asks for it. Hooks of others are kept, as `install-hooks` keeps them.
+Only if the configuration asks for it. Others' hooks are kept, as `install-hooks` keeps them.
 """
 
 from __future__ import annotations

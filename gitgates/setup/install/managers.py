@@ -53,7 +53,7 @@ FRAMEWORK = ("pre-commit", "prek")  # these read .pre-commit-config.yaml
 
 
 class LinesToAdd(Record):
-    """Lines that a person is to add to a file."""
+    """Lines that a person must add to a file."""
 
     file: str
     place: str  # in it

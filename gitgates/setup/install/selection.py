@@ -1,4 +1,4 @@
-"""Which hooks are to be installed: the configured ones, or those that are named. Pure."""
+"""Which hooks to install: the configured ones, or those that are named. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def select(
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the named or configured hooks, and messages about those that are left out.
 
-    In git's order, with what git runs in a hook's place. `via`: the manager that is to run them.
+    In git's order, with what git runs in a hook's place. `via`: the manager that will run them.
 
     Raises: UsageError for a name that cannot be installed; ConfigError if none is left.
     """

@@ -70,7 +70,7 @@ def test_a_configuration_behind_a_link_is_read_in_the_commit(gated: Repo) -> Non
     link, elsewhere = verified(gated)
     assert link == "gated link"
     assert elsewhere.startswith(
-        "bypassed the gates: pyproject.toml: is a symbolic link to `../shared.toml`, which is no"
+        "bypassed the gates: pyproject.toml: is a symbolic link to `../shared.toml`, which is not a"
     )
 
 
@@ -337,7 +337,7 @@ def test_what_a_checkout_lacks_is_said_once(gated: Repo) -> None:
     done = gated.gitgates("verify", "base..HEAD", "--run-missing")
     said = done.stderr.decode().splitlines()
     assert len(said) == 2
-    assert said[0].endswith("has nothing that git ignores in the working tree: deps/")
+    assert said[0].endswith("lack what git ignores in the working tree: deps/")
     assert said[1].endswith(
         '[tool.gitgates.worktree] setup = "the command that installs it" in pyproject.toml'
     )

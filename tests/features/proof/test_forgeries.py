@@ -237,7 +237,7 @@ CHANGED: dict[str, tuple[Forge, str]] = {
     ),
     "another field": (
         lambda k: envelope_with(proof_by(k.ci), trusted=True),
-        "no valid proof: it is not an envelope: it has fields other than those of DSSE",
+        "no valid proof: it is not an envelope: it has fields that DSSE does not have",
     ),
     "names twice": (
         lambda k: proof_by(k.ci)[:-1] + b', "payloadType": "application/vnd.in-toto+json"}',

@@ -625,7 +625,7 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _moved: OTHER_TREE,
     _in_her_name: NO_KEY,
     _unsigned: "bypassed the gates: all",
-    _tree_of_any_size: "the proofs of others cannot be read: ",
+    _tree_of_any_size: "others' proofs cannot be read: ",
     _name_with_commands: NOT_TRUSTED,
     _tag_like_the_default_branch: NOT_TRUSTED,
     _branch_like_the_default_branch: "which of origin/main, origin/master is the default branch?",

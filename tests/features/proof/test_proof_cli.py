@@ -96,7 +96,7 @@ def test_what_is_no_proof_is_not_imported(signing: Repo) -> None:
         "other than those of DSSE\n"
     )
     assert lines(signing, "verify", "junk.json", status=1) == [
-        "not believed: it is not an envelope: it has fields other than those of DSSE"
+        "not believed: it is not an envelope: it has fields that DSSE does not have"
     ]
     done = signing.gitgates("proof", "show", "nothing")
     assert done.returncode == 64

@@ -302,7 +302,7 @@ def test_damaged_notes_are_no_proofs_and_stay(alice: Repo) -> None:
     (clone.path / ".git/gitgates/proof/notes").unlink()
     lines, refused = said(clone)
     assert lines[0] == f"{BOTH} one"
-    assert "the proofs of others cannot be read: refs/notes/gitgates" in refused
+    assert "others' proofs cannot be read: refs/notes/gitgates" in refused
 
 
 def test_a_signed_statement_is_not_signed_again(alice: Repo) -> None:

@@ -428,7 +428,7 @@ def test_variables_that_look_like_secrets_have_to_be_named(
     )
     assert document["refused"][-3:] == [
         f"the variable `{name}` looks like a secret, and is not sent. Name it in full in "
-        "`env_inputs` if it is to be sent."
+        "`env_inputs` if it must be sent."
         for name in ("LINT_API_KEY", "LINT_URL", "LINT_secret_1")
     ]
 

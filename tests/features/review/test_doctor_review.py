@@ -136,4 +136,4 @@ def test_a_review_alone_is_proved_like_any_gate(repo: Repo) -> None:
     done = repo.gitgates("doctor", "--prove", "--format", "json")
     found = json.loads(done.stdout)["findings"]
     proofs = [(f["severity"], f["where"], f["what"]) for f in found if f["check"] == "proof"]
-    assert proofs == [("ok", SETTINGS, "proved: Stop is blocked where a gate fails")]
+    assert proofs == [("ok", SETTINGS, "proved: Stop is blocked if a gate fails")]

@@ -73,7 +73,7 @@ def test_each_installed_host_is_proved_and_nothing_is_changed(repo: Repo) -> Non
     before = everything(repo.path)
     assert prove(repo) == [
         ("ok", ".git/hooks/pre-commit", "proved: a commit whose gate fails is refused"),
-        ("ok", PROJECT, "proved: Stop is blocked where a gate fails"),
+        ("ok", PROJECT, "proved: Stop is blocked if a gate fails"),
     ]
     assert everything(repo.path) == before
     done = repo.gitgates("doctor", "--prove")
@@ -239,18 +239,18 @@ def test_the_framework(repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Pat
 )
 def test_the_event_with_gates_is_tried(repo: Repo, event: str) -> None:
     install(repo, f'{GATE}[hooks.{event}]\ngates = ["g"]\n', "--agent", "claude")
-    assert prove(repo) == [("ok", PROJECT, f"proved: {event} is blocked where a gate fails")]
+    assert prove(repo) == [("ok", PROJECT, f"proved: {event} is blocked if a gate fails")]
 
 
 @pytest.mark.samples(2)
 @pytest.mark.parametrize(
     ("script", "what"),
     [
-        ("cat >/dev/null", "Stop goes through where a gate fails: it answers nothing"),
-        ("echo fine", "Stop goes through where a gate fails: it answers 'fine'"),
-        ("echo oops >&2; exit 1", "Stop goes through where a gate fails: it answers oops"),
-        ('echo \'{"decision": "block"}\'', "Stop is blocked where the gates pass"),
-        ("exit 2", "Stop is blocked where the gates pass"),
+        ("cat >/dev/null", "Stop goes through although a gate fails: it answers nothing"),
+        ("echo fine", "Stop goes through although a gate fails: it answers 'fine'"),
+        ("echo oops >&2; exit 1", "Stop goes through although a gate fails: it answers oops"),
+        ('echo \'{"decision": "block"}\'', "Stop is blocked although the gates pass"),
+        ("exit 2", "Stop is blocked although the gates pass"),
         (
             '[ -e ../passes ] || echo \'{"decision": "block"}\'',
             'Stop is blocked, but not for its gate: it answers \'{"decision": "block"}\'',
@@ -382,7 +382,7 @@ def test_what_the_client_would_not_wait_for_is_not_proved(
     settings = json.loads((repo.path / PROJECT).read_text())
     settings["hooks"]["Stop"][0]["hooks"][0] |= more
     repo.write(PROJECT, json.dumps(settings))
-    doubt = "Stop is blocked where a gate fails, once the problems above are fixed"
+    doubt = "Stop is blocked if a gate fails, once the problems above are fixed"
     assert prove(repo) == [("note", PROJECT, doubt)]
 
 
@@ -408,7 +408,7 @@ def test_the_plugin(repo: Repo) -> None:
     repo.config(STOP)
     repo.write(PROJECT, '{"enabledPlugins": {"gitgates@gitgates": true}}')
     assert prove(repo) == [
-        ("ok", "plugin gitgates@gitgates", "proved: Stop is blocked where a gate fails")
+        ("ok", "plugin gitgates@gitgates", "proved: Stop is blocked if a gate fails")
     ]
 
 

@@ -269,7 +269,7 @@ def test_one_agent_is_proved(ready: Repo) -> None:
     said(ready, "install-hooks", "--agent", "codex", "--agent", "claude")
     done = ready.gitgates("doctor", "--prove", "codex").stdout.decode()
     # The program of this test answers nothing.
-    assert f"problem  {CODEX}: Stop goes through where a gate fails: it answers nothing" in done
+    assert f"problem  {CODEX}: Stop goes through although a gate fails: it answers nothing" in done
     assert f"{CLAUDE}: Stop" not in done
     assert "Missing" not in done
     said(ready, "uninstall-hooks", "--agent", "codex")

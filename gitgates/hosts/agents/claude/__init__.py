@@ -216,7 +216,7 @@ class Claude(AgentHost):
 
 
 def _scheduled(fields: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
-    """Return the prompts that a tool, or the end of a turn, schedules."""
+    """Return the prompts that a tool, or a turn's end, schedules."""
     tables = tables_in(fields.get("session_crons"))
     if fields.get("tool_name") in _SCHEDULERS:
         tables.append(tool_input)

@@ -25,7 +25,7 @@ _SUPPORT = {"darwin": "/Library/Application Support/ClaudeCode"}.get(sys.platfor
 _MANAGED_ONLY = "allowManagedHooksOnly"
 
 BARE = bare(HOST.NAME)
-# In our plugin, which may be there where we are not: then nothing is to be seen of it.
+# In our plugin, which may be there where we are not: then it must not show.
 PLUGIN = guarded(BARE)
 _WAITING = "gitgates: running the gates"
 # What the client waits, where the settings say nothing.
