@@ -182,6 +182,7 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
             where="grpc://build.example.com:443",
             action_digest="ab/1",
             remote_failure="no worker",
+            waited_s=1.5,
         )._replace(would="BLOCK", called_by="b", rescued_by="c"),
         tree="ab" * 20,
         session="s",
