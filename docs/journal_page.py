@@ -40,7 +40,7 @@ def journal_page() -> str:
         "`facts.py` of the session and of each feature",
         "Each session of an agent has a journal in each worktree that it works in: "
         "`.git/gitgates/sessions/ID.jsonl`. It is append-only, with one JSON object per line. "
-        "[How it is used](../how-to/agent-hooks.md#the-journal).",
+        "[How it is used](../how-to/agent-hooks.md#errors).",
         "Each entry has its kind in `what`, and the time in `t`, in seconds since 1970. Fields "
         "with their default value are left out. Entries of an unknown kind, such as those of "
         "another version, and damaged ones are kept and ignored; the debug log of the agent has "
