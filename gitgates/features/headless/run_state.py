@@ -151,7 +151,7 @@ def hold(repo: Repo, run: str) -> None:
     git = repo.git
     # Another git may be making a worktree, or was killed at that: its HEAD names nothing yet.
     lost = git.lines("rev-list", "--ignore-missing", "--reflog", "--not", "--all")
-    refs = git.lines("for-each-ref", "--format=%(objectname)", *_KINDS)
+    refs = git.lines("for-each-ref", "--format=%(objectname)")
     names = enumerate(dict.fromkeys([repo.head, *refs, *lost]))
     lines = (f"update {HELD}/{run}/{number} {name}\n" for number, name in names)
     git.out("update-ref", "--stdin", stdin="".join(lines).encode())
