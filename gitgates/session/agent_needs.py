@@ -1,4 +1,4 @@
-"""The events of an agent that a configuration needs, and what gates cannot do at them."""
+"""The agent events that a configuration needs, and what gates cannot do at them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
 
 
 def _needs(config: Config, agent: str) -> list[Need]:
-    """Return the events of an agent that are needed, in the order of a session."""
+    """Return the agent events that are needed, in the order of a session."""
     by_kind = {need.kind: need for need in needed_events(config)}
     host = agent_host(agent)
     if "after-batch" in by_kind and not host.has("after-batch"):

@@ -1,8 +1,8 @@
 """A person's approval of a command that an agent may not run by itself.
 
 A person has a terminal, or a token that `gitgates approve` printed to one. A token is for one
-command and one use. Its file has the digest of it for a name, so reading the folder gives
-nobody a token. This stops a careless agent; a determined one can make a terminal, or such a file.
+command and one use. Its file is named by the token's digest, so reading the folder reveals
+no token. This stops a careless agent; a determined one can make a terminal, or such a file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def require_person(
 ) -> None:
     """Check that a person runs this command, or has approved it. The token is used up.
 
-    `arguments`: what a person in another terminal has to give; `otherwise`: what else to do.
+    `arguments`: what a person in another terminal must give; `otherwise`: what else to do.
 
     Raises: UsageError if not; StateError if the token's file cannot be removed.
     """

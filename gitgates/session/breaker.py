@@ -3,8 +3,8 @@
 Nothing here relies on the host: its own cap is reset by any tool call, and `stop_hook_active` shows
 only that some hook has blocked before. What counts is in the session's journal.
 
-Policies that tell the agent how often it was kept ask `rule` or `reached` themselves, and write
-their own `round`. What blocks without one is counted by `decide`, and let go of there.
+Policies that tell the agent how often it was blocked ask `rule` or `reached` themselves, and write
+their own `round`. `decide` counts blocks without one, and ends them.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def rule(
 
 
 def _why_given_up(attempt: Attempt, given_up: Mapping[str, str]) -> str:
-    """Return why an agent may end its turn, as it has reported itself; empty if it may not."""
+    """Return why an agent may end its turn by its own report; empty if it may not."""
     if question := given_up.get(ANY):
         return f"because it has a question: {question}"
     if ANY in given_up and attempt.waits:
@@ -110,7 +110,7 @@ def _why_given_up(attempt: Attempt, given_up: Mapping[str, str]) -> str:
 
 
 def is_reported_unable(deciding: tuple[tuple[str, str], ...], rounds: Iterable[Round]) -> bool:
-    """Return whether only gates that cannot run block, all of them reported before."""
+    """Return whether only gates block that cannot run, all of them reported before."""
     reported = {
         gate for round_ in rounds for gate, status in round_.statuses if status in NO_RESULT
     }

@@ -1,8 +1,8 @@
 """The context of an agent's event while it is handled; each fact is computed once.
 
-The session's journal is read once and folded once. What is appended later, by us or by others, is
-folded in where it is. Of a long journal, the beginning is read only if its entries are asked
-for: the state that it was folded into is kept beside it.
+The session's journal is read and folded once. Later entries, ours or others', are folded in as they
+come. The beginning of a long journal is read only if its entries are needed: the state that it was
+folded into is kept beside it.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class Call:
 
     @lazy
     def host(self) -> AgentHost:
-        """Return the agent that the event is of."""
+        """Return the event's agent."""
         return agent_host(self.payload.host or DEFAULT_AGENT)
 
     @lazy
@@ -252,8 +252,8 @@ class Call:
     def edited_paths(self) -> tuple[str, ...] | None:
         """Return the files that a tool works on, from the root; None if it names none.
 
-        Links are followed: what is written through one is another file. What lies outside the
-        repository is left out, and so is what is not a file, unless the tool may write it.
+        Links are followed: what is written through one is another file. Paths outside of the
+        repository are left out, and so is what is not a file, unless the tool may write it.
         """
         if not self.payload.paths:
             return None
@@ -352,7 +352,7 @@ class Call:
 
     @property
     def tree(self) -> str:
-        """The present tree; empty if it does not tell all content."""
+        """The present tree; empty if it does not have all content."""
         return self.snapshot.tree if self.snapshot.is_whole else ""
 
     @property

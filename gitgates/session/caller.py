@@ -1,9 +1,9 @@
 """Identify the session and the agent that run a gitgates command.
 
 An agent's shell command `gitgates VERB …` is rewritten, before it runs, to `gitgates VERB
---caller=NONCE …`, and the session's journal keeps whose the nonce is. Without one, the session that
-the environment names is meant: a command inside a script is its session's, and no certain agent's.
-If two sessions could be meant, neither is: never simply the latest.
+--caller=NONCE …`, and the session's journal keeps whose nonce it is. Without one, the environment
+names the session: a command inside a script belongs to its session, but to no certain agent.
+If two sessions are possible, neither is taken: never simply the latest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PROMPT_SHOWN = 60
 class Caller:
     """The session and the agent that run a command.
 
-    `certain`: what the session's journal keeps of the very command, if it says whose it is.
+    `certain`: the journal's entry about this very command, if there is one.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ def find_caller(
 
     `session` and `agent` are what it names, `nonce` what it was given before it ran.
 
-    Raises: UsageError if nobody, or more than one, could be meant, or an agent names another;
+    Raises: UsageError if there is no such session, or several, or an agent names another;
     StateError if a journal cannot be read.
     """
     caller = identify(repo, env, session=session, agent=agent, nonce=nonce)

@@ -76,11 +76,11 @@ def _note(config: Config | None, place: str, files: SettingsFiles | None) -> str
 
 
 def _content(raw: Raw) -> tuple[tuple[str, bytes], ...]:
-    """Return the files that there are, with the line endings that TOML takes any for."""
+    """Return the existing files, with line endings as TOML reads them."""
     return tuple(sorted((p, c.replace(b"\r\n", b"\n")) for p, c in raw.items() if c is not None))
 
 
 def _another(place: str) -> str:
-    """Return what to do if the configuration that counts has errors."""
+    """Return what to do if the configuration that applies has errors."""
     verb = "stage" if place == STAGED else "commit"
     return f"The working tree's configuration differs: {verb} it if it is right."

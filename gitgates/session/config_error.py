@@ -1,7 +1,7 @@
 """Decide events while the configuration cannot be read.
 
-It cannot stop before that is fixed, within bounds, if its session may have caused that; and
-nothing keeps it from repairing it. Otherwise the person, who may be editing that file, is told.
+An agent whose session may have caused the error cannot stop before it is fixed, within bounds; and
+nothing keeps it from fixing it. Otherwise the person, who may be editing that file, is told.
 """
 
 from __future__ import annotations
@@ -78,5 +78,5 @@ def _is_unrelated_to_session(call: Call) -> bool:
 
 
 def _files(call: Call) -> set[str]:
-    """Return the files that the error may come from."""
+    """Return the files that may have caused the error."""
     return files_of(call.config_error) if call.config_error else {*FILES}

@@ -1,13 +1,13 @@
 """Handle one event of an agent: from its bytes, through the policies that need it, to the answer.
 
-The session's journal is read, the event is claimed and recorded; each policy that needs it is asked
-in the order of the table; what they have to record is appended once, at the end. The journal is
-never locked while gates run. An event may be delivered twice, if it is installed twice: the
-second delivery waits, and gets the answer of the first.
+The session's journal is read, and the event is claimed and recorded. Each policy that needs it is
+asked, in the order of the table; what they record is appended once, at the end. The journal is
+never locked while gates run. An event is delivered twice if its hook is installed twice: the second
+delivery waits, and gets the first one's answer.
 
-Whatever goes wrong on our side lets the agent pass, but for tools that a policy refuses if it
-cannot decide (`fails_closed`); either is said: on standard error, for the host's debug log, and in
-the session's journal.
+Whatever goes wrong on our side lets the agent pass, except for tools that a policy refuses if it
+cannot decide (`fails_closed`). Both are reported: on standard error, for the host's debug log, and
+in the session's journal.
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ def _recorded_answer(call: Call, policies: Policies) -> Verdict | None:
 def _is_same(call: Call, round_: Round) -> bool:
     """Return whether a round belongs to this event.
 
-    What has an id of its own (a tool call, a prompt) is known by it for ever. A stop has none: it
+    A tool call or a prompt has an id of its own, which identifies it for ever. A stop has none: it
     is the same one if the first delivery was answered while this one was waiting already, or, in
     a host that repeats itself, if nothing has happened since and no hook has blocked before.
     """

@@ -1,8 +1,8 @@
 """The entries of a session itself in its journal, and the states that are folded from them.
 
-Here are those, too, that features write and the session reads: what gates came to, and which files
-were written by whom. `Session` is the state of attempts and prompts, `Timeline` what was asked for,
-and who wrote what.
+They include those that features write and the session reads: how gates ended, and who wrote which
+files. `Session` is the state of attempts and prompts, `Timeline` what was asked for, and who wrote
+what.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class BaselineEntry(LazyRecord):
 
 @entry("cannot-fix")
 class CannotFixEntry(LazyRecord):
-    """The agent reports that it cannot fix the failure of a gate, or ends its turn all the same."""
+    """The agent reports that it cannot fix a gate's failure, or ends its turn all the same."""
 
     prompt: str  # the number of the person's prompt; empty: the current one
     gate: str  # its name; empty: the turn ends, whichever fails
@@ -127,7 +127,7 @@ class CannotFixEntry(LazyRecord):
 
 @entry("warning")
 class WarningEntry(LazyRecord):
-    """The agent gets a message with the next prompt, or needs none of those before."""
+    """The agent gets a message with the next prompt, or no longer needs earlier ones."""
 
     hook: str  # the event, by the host's name
     text: str  # the message; empty: it has received all, or no longer needs them

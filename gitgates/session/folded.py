@@ -1,8 +1,8 @@
 """The state that the beginning of a long journal is folded into: a cache beside it.
 
 A session of days has tens of thousands of lines, and a hook that folded them all would take longer
-with each of them. The file has the length of the beginning, and its last bytes: if those are others
-now, or another version wrote it, it counts for nothing.
+with each line. The file has the beginning's length and last bytes: if those differ now, or another
+version wrote it, it does not count.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def remember(journal: Journal, state: dict[str, Any]) -> None:
 def _needed(rounds: tuple[Round, ...]) -> list[Round]:
     """Return the rounds that count: the newest, and of the others those that did not pass.
 
-    Failures of tool calls count no more once their gates have passed; of ends of work, they are
-    blocks, which count in the whole session.
+    Failures at tool calls no longer count once their gates have passed; those at the end of work
+    are blocks, which count in the whole session.
     """
     blocked = {
         _cycle(round_)

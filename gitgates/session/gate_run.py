@@ -38,7 +38,7 @@ _OWN_FIRST_S = 2.0
 class GateRun(Listener):
     """The gates of an event, and the folder of their run.
 
-    What a person should know at once is said in the host's log: there is no person.
+    What a person should know at once goes to the host's log: there is no person.
     """
 
     def __init__(self, call: Call, plan: Plan, settings: Config | None = None) -> None:
@@ -234,7 +234,7 @@ def unchecked(decision: Decision) -> tuple[tuple[str, str], ...]:
 
 
 def with_flaky(decision: Decision, failed: Mapping[str, str]) -> Decision:
-    """Return a decision in which passes of gates that have failed on this content are none.
+    """Return a decision without passes of gates that have failed on this content.
 
     `failed`: gate → how it ended then.
     """

@@ -1,13 +1,13 @@
 """Handle a hook of git or of the pre-commit framework, or one that a person runs.
 
-`judgements_of` alone says, for each event, which configuration counts and where gates run. A commit
-is judged by the configuration in its index, a push by that of each pushed commit, and anything else
-by that of the working tree; local settings apply on top. If the working tree is something else
-than what is judged, gates run in a private checkout, or its unstaged changes are hidden.
+Only `judgements_of` decides, for each event, which configuration applies and where gates run. A
+commit is judged by the configuration in its index, a push by that of each pushed commit, and
+anything else by the working tree's; local settings apply on top. If the working tree differs from
+what is judged, gates run in a private checkout, or its unstaged changes are hidden.
 
-`handle` asks the policies that need the event, and puts what they say into one decision. There is
-no session and no journal. A git hook fails closed: what goes wrong in a policy refuses the
-commit, once the others were asked. One policy is here: the gates themselves.
+`handle` asks the policies that need the event, and turns their answers into one decision. There is
+no session and no journal. A git hook fails closed: an error in a policy refuses the commit, once
+the others were asked. One policy is here: the gates themselves.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Judgement(Record):
 class HookCall:
     """The context of an event without a session: plan, decision, notes.
 
-    Without a plan nothing had to run, and `note` may say why. `config` is what the plan is from.
+    Without a plan nothing had to run, and `note` may say why. `config` is the plan's.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class HookCall:
         self.config, self.hook = config, hook_of(config, self.event.name, self.only)
 
     def judge(self, judgement: Judgement) -> None:
-        """Ask the policies about what one configuration judges, beside what others have said."""
+        """Ask the policies about what one configuration judges, after what others have said."""
         self.event, self.contents = judgement.event, judgement.contents
         self.configure(judgement.config or Config())
         if judgement.config is None:
@@ -173,14 +173,14 @@ class HookCall:
         self.decision, self.plan = self.decision or decision, self.plan or plan
 
     def failed(self, name: str, error: Exception) -> Verdict:
-        """Record the error of a policy."""
+        """Record a policy's error."""
         if self.errors:
             self.say(f"{name}: {error}")
         self.errors.append(error)
         return Verdict()
 
     def conclude(self, verdict: Verdict) -> None:
-        """Merge the verdict of all policies into the decision about the gates."""
+        """Merge all policies' verdict into the decision about the gates."""
         texts = (verdict.to_agent, verdict.to_person)
         lines = tuple(line for text in texts for line in text.split("\n") if line)
         decision = self.decision or Decision(verdict=ALLOW)
@@ -245,7 +245,7 @@ def handle(
     *,
     skips: tuple[str, ...] = (),
 ) -> HookCall:
-    """Handle an event as the configuration of its repository says.
+    """Handle an event as its repository's configuration says.
 
     `only`: these gates run, in place of those of the hook. `skips`: these are skipped, beside
     those that the environment names.
@@ -271,7 +271,7 @@ def handle(
 
 
 def judgements_of(event: Event, repo: Repo, only: tuple[str, ...] = ()) -> tuple[Judgement, ...]:
-    """Return what an event is about, by each configuration that counts. `only`: as of `hook_of`.
+    """Return what an event is about, by each configuration that applies. `only`: as in `hook_of`.
 
     Raises: ConfigError with every problem that is not deferred; GitError.
     """
@@ -472,7 +472,7 @@ def _saw_more(call: HookCall) -> bool:
 def _for_others(
     call: HookCall, results: Mapping[str, GateResult], *, saw_more: bool
 ) -> dict[str, dict[str, str]]:
-    """Return gate → what is recorded of its end for other machines."""
+    """Return gate → what is recorded about its end for other machines."""
     from gitgates.engine.signed_keys import maker_of  # only if proofs are signed
 
     maker = maker_of(call.event, call.env)

@@ -1,4 +1,4 @@
-"""What starts the gates, as a stop compares it: git's hooks, and ours in the agent's settings."""
+"""What starts the gates, for comparison at a stop: git's hooks, and ours in an agent's settings."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def changed_hooks(before: str, now: str) -> list[str]:
 def agent_hooks(call: Call, files: Iterable[str], before: str) -> str:
     """Return a digest of the agent's settings, and of our hooks in them.
 
-    Other settings change all the time, as with each permission that a person gives: where our hooks
-    are as they were, `before` is returned.
+    Other settings change all the time, for example with each permission that a person gives: if our
+    hooks are unchanged, `before` is returned.
     """
     raw = _digest(b"\0".join(map(_read, files)))
     if before.partition(" ")[0] == raw:

@@ -1,4 +1,4 @@
-"""Whether an agent has gitgates hooks in its own settings, and what these hear of."""
+"""Whether an agent has gitgates hooks in its own settings, and which events they get."""
 
 from __future__ import annotations
 

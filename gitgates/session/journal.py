@@ -1,9 +1,9 @@
 """The entries of a session's journal: each kind is a record, and states are folded from them.
 
-A kind is declared in `facts.py` of whoever writes it: of the session, or of a feature. On disk an
-entry is a JSON object: `what` is its kind, `t` the time, and beside these the fields of the record;
-a field that has its default is left out. Entries of an unknown kind, and damaged ones, stay in the
-journal and are passed over; so a kind that comes to mean something else gets another name.
+A kind is declared in the `facts.py` of the session, or of the feature that writes it. On disk an
+entry is a JSON object: `what` is its kind, `t` the time, and the rest the record's fields, without
+those that have their defaults. Entries of an unknown kind, and damaged ones, stay in the journal
+and are ignored; so a kind whose meaning changes gets another name.
 """
 
 from __future__ import annotations

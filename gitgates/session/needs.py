@@ -1,6 +1,6 @@
 """Collect the policies that a configuration enables, and the events that they need.
 
-Installing writes those and no others: each event that is received costs a process.
+Only those are installed: each event that is received costs a process.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
 
 
 def offers(config: Config, name: str) -> list[Callable[..., Any]]:
-    """Return the functions of a name that enabled policies about agents have, at any event."""
+    """Return the functions with a name that enabled policies about agents have, at any event."""
     # Passive ones are spared: what runs gates takes long to load.
     active = [row for row in _about_agents(config) if not row.passive]
     return [offer for row in active if (offer := getattr(module_of(row), name, None))]
@@ -119,7 +119,7 @@ def agent_hooks(config: Config) -> list[Hook]:
 
 
 def join_needs(need: Need, other: Need) -> Need:
-    """Return what two needs of one event need together."""
+    """Return two needs of one event as one."""
     return Need(
         kind=need.kind,
         tools=_both(need.tools, other.tools),

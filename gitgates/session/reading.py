@@ -1,7 +1,7 @@
 """Whether a shell command only reads: pipelines, loops and scripts of programs that write nothing.
 
-What is not known to read is taken to write: then a save point is taken once too often. A program is
-known by its name: one that somebody has put in its place is not seen.
+What is not known to read counts as writing: then a save point is taken once too often. Programs are
+known by their names: one that somebody has put in its place is not detected.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _is_harmless(env: Mapping[str, str]) -> bool:
 
 
 def _reads_with(name: str, words: list[str]) -> bool:
-    """Return whether a program reads, with these words behind it."""
+    """Return whether a program only reads, with these arguments."""
     from gitgates.shell.syntax import UNKNOWN
 
     options = [word for word in words if word.startswith("-") and word != "-"]

@@ -1,9 +1,9 @@
-"""Record what a worktree holds around tool calls that may write, and who has changed it since.
+"""Record a worktree's content around tool calls that may write, and who has changed it since.
 
-What changed between the two points of a call is its session's; what changed between calls is
-somebody else's, unless another call of a session is open. A call is open until the event after it;
-one that was refused has none, and is over when its agent does something else. What a command does
-in the background is its session's as long as it runs.
+Changes between the two points of a call belong to its session; those between calls to somebody
+else, unless another call of a session is open. A call is open until the event after it; a refused
+one has none, and is over when its agent does something else. Changes by a background command belong
+to its session as long as it runs.
 
 recorder.calls     of one worktree: the open calls; without any, it is not there
 recorder.prompts   the first words of the latest prompt of each session
@@ -125,8 +125,8 @@ def is_recorded(call: Call) -> bool:
 def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Observed:
     """Record what has changed up to an event, and whose it is; open or close the tool call.
 
-    An event that is about no tool which may write is looked at only if `always`. Whoever asks
-    again gets the same.
+    If an event is about no tool that may write, nothing is read unless `always`. Asking again
+    returns the same.
 
     Raises: TimeOver if the look did not finish in time, and as `files.look.look`.
     """
@@ -169,7 +169,7 @@ def _prune_unless_saved(call: Call) -> None:
 
 
 def shared_look(call: Call) -> Look | None:
-    """Return the event's look for whoever needs one, too; None: nobody records points.
+    """Return the event's look, for others that need one, too; None: nobody records points.
 
     Raises: as `observe`.
     """
@@ -177,7 +177,7 @@ def shared_look(call: Call) -> Look | None:
 
 
 def begin(call: Call) -> Observed:
-    """Look when a session begins; if that takes long, have it go on without anybody waiting.
+    """Look when a session begins; if that takes long, continue in the background.
 
     Raises: as `files.look.look`, but for TimeOver.
     """
@@ -330,8 +330,8 @@ def _limits(config: Config, kind: EventKind = "") -> Limits | None:
 def _close(call: Call, key: str) -> Origin | None:
     """Close the calls that are over; return whose the changes up to now are, if one tells that.
 
-    Of a call that had no event after it, and whose client has none for a failed one, nobody knows
-    whether it was refused, nor when one in the background has ended: what has changed is its.
+    If a call had no event after it, and its client has none for a failed one, nobody knows whether
+    it was refused, or when one in the background has ended: changes count as its own.
     """
     calls = _Calls(call.repo)
     over = {
@@ -395,7 +395,7 @@ def _open(call: Call, key: str, own: Origin) -> None:
 
 
 def _runs_on(payload: Payload) -> str:
-    """Return what says that a command goes on after its tool has ended; empty: nothing does."""
+    """Return the sign that a command continues after its tool has ended; empty: there is none."""
     if payload.tool_input.get("run_in_background") is True:
         return TOOL
     plain = payload.command.replace("&&", "").replace(">&", "").replace("&>", "")

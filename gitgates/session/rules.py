@@ -1,10 +1,10 @@
 """The rules that policies apply in a session: those that a person approved, not what it wrote.
 
-The settings of policies, and entries that block, are those that the files had as the session began;
-what policies keep in files of their own is that of HEAD then. So an agent gains nothing by
-rewriting them. What a person writes meanwhile counts for later sessions, and for running ones once
-`gitgates approve rules` was run in a terminal. The journal of the session keeps the rules (`what`
-is `rules`), a log of the worktree what was approved since.
+Policies' settings, and entries that block, are those that the files had when the session began;
+files of policies' own count as HEAD had them then. So an agent gains nothing by rewriting them.
+What a person writes meanwhile applies to later sessions, and to running ones after
+`gitgates approve rules` in a terminal. The session's journal keeps the rules (`what` is `rules`), a
+log of the worktree what was approved since.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def rules_of(call: Call) -> Fact:
 
 
 def settings_in_force(call: Call, config: Config | None) -> Config | None:
-    """Return the configuration of the files with the settings of policies that are in force.
+    """Return the files' configuration with the policy settings that are in force.
 
     If the session has removed the whole configuration, those settings stay. None: there is none.
     """
@@ -81,7 +81,7 @@ def _with_tables(tables: Mapping[str, Any], rules: Fact) -> dict[str, Any]:
 
 
 def are_in_force(call: Call, config: Config) -> bool:
-    """Return whether the settings of policies are in force as a configuration has them."""
+    """Return whether policies' settings are in force as a configuration has them."""
     rules, now = rules_of(call), policy_settings(config)
     return all(rules.get(name, now[name]) == now[name] for name in _parts())
 
@@ -89,7 +89,7 @@ def are_in_force(call: Call, config: Config) -> bool:
 def first_rules(facts: Iterable[Fact]) -> Fact | None:
     """Return the rules that a session began with, in the worktree that it began in.
 
-    Another version may have recorded them in another form: those are none.
+    Rules that another version recorded in another form do not count.
     """
     whole = {"t", *_parts()}
     rules = [fact for fact in of_kind(facts, RulesEntry) if whole.issubset(fact)]
@@ -136,12 +136,12 @@ def approve(repo: Repo, fields: Fact) -> None:
 
 
 def approve_settings(repo: Repo, config: Config) -> None:
-    """Let the settings of policies count that the files have now. Raises: StateError."""
+    """Apply the policy settings that the files have now. Raises: StateError."""
     approve(repo, policy_settings(config))
 
 
 def approve_entry(repo: Repo, table: str, name: str, entry: Mapping[str, Any] | None) -> None:
-    """Let the change of one entry of an array count. None: it is gone. Raises: StateError."""
+    """Apply the change of one array entry. None: it is gone. Raises: StateError."""
     entries = [plain(entry)] if entry and is_kept(table, entry) else []
     approve(repo, {"table": table, "id": name, "is": entries})
 
@@ -174,7 +174,7 @@ def with_approvals(rules: Fact, states_abs: Iterable[str]) -> Fact:
 
 
 def policy_settings(config: Config) -> Fact:
-    """Return the settings of policies, as they are in a journal."""
+    """Return the policies' settings, as a journal has them."""
     tables = {row.table: config.tables.get(row.table) for row in _tables()}
     policies = policy_gates()
     gates = {hook.name: [name for name in hook.gates if name in policies] for hook in config.hooks}
@@ -215,7 +215,7 @@ def plain(fields: Mapping[str, Any]) -> Fact:
 
 
 def unplain(fields: Fact) -> dict[str, Any]:
-    """Return the fields that `plain` has made such ones of."""
+    """Return the fields that `plain` has converted."""
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
     }

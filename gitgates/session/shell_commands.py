@@ -1,9 +1,9 @@
 """Shell commands of agents: the caller of gitgates commands, and what the reviewer may run.
 
-A shell command of ours that an agent is about to run is rewritten to `gitgates VERB
---caller=NONCE …`; the journal keeps whose the nonce is. Of a reviewer's token it knows the digest
-alone. The reviewer is held read-only by what it asks for, not by what that does: a program that it
-may run could still write. docs/how-to/review.md says what this can and cannot prevent.
+A shell command of ours that an agent is about to run is rewritten to `gitgates VERB --caller=NONCE
+…`; the journal keeps whose nonce it is. Of a reviewer's token it has only the digest. The reviewer
+is kept read-only by the commands that it may give, not by their effects: a program that it may run
+could still write. docs/how-to/review.md says what this can and cannot prevent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Record events, prompts and first snapshots in a session's journal, for all other policies.
 
-That is what there was when the session began, or what stands in for it.
+The first snapshot is the content when the session began, or a substitute for it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ always = True  # if a host has no event for a session's start, the first tool ma
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Record the first snapshot, and that of each prompt; stop after a sub-agent's STOP.
 
-    That may take long, in a large repository; what was asked has been recorded before.
+    In a large repository, that may take long; the request has been recorded before.
     """
     payload, session = call.payload, call.session
     if payload.kind in _AROUND_TOOLS and so_far.level < BLOCK:
@@ -71,7 +71,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _observe(call: Call) -> None:
-    """Record whose the changes up to now are, if anybody asks for that."""
+    """Record who made the changes up to now, if anybody asks for that."""
     payload, open_abs = call.payload, f"{call.repo.state_abs}/recorder.calls"
     if payload.tool_kind in UNCHANGING and not os.path.exists(open_abs):
         return
@@ -90,7 +90,7 @@ def _can_wait(call: Call) -> bool:
 
 
 def _record_snapshot(call: Call) -> None:
-    """Record a tree, or why there is none; the next event tries again if time was over."""
+    """Record a tree, or why there is none; the next event tries again if time ran out."""
     from gitgates.session import recorder  # once for each prompt
 
     now = call.snapshot
@@ -121,7 +121,7 @@ def is_scheduled(call: Call) -> bool:
     """Return whether the agent itself has scheduled the text of a prompt.
 
     The client submits such a prompt by itself, and need not say so. A person who types the same
-    text is taken for it.
+    text is taken for the client.
     """
     payload = call.payload
     if payload.kind != "prompt" or payload.automatic:
@@ -173,7 +173,7 @@ def entries_of(call: Call) -> list[Any]:
 def _begins_turn(call: Call) -> bool:
     """Return whether an event comes after a turn's end, in a host without events for prompts.
 
-    An end of a turn that was blocked is none, and one that follows another may be a repetition.
+    A blocked end of a turn does not count, and one that follows another may be a repetition.
     """
     payload, last = call.payload, call.session.last
     if payload.kind in ENDINGS or call.host.PROTOCOL.tells_prompts:

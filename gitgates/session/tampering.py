@@ -1,6 +1,6 @@
 """Report changes of gates, settings and agents to the person at a stop. Blocks nothing.
 
-Gates, hooks, and what keeps git from seeing files are read as a session begins, without git, and
+When a session begins, gates, hooks, and settings that hide files from git are read without git, and
 kept as digests in its journal (`watched`). Each stop compares, and reports each change once.
 """
 
@@ -159,7 +159,7 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
 
 
 def _hook_lines(changed: list[str], before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return what has changed of the hooks that start the gates."""
+    """Return what has changed in the hooks that start the gates."""
     from gitgates.core.clean import first_few, plain_line  # most often, nothing has changed
 
     lines = []
@@ -177,7 +177,7 @@ def _hook_lines(changed: list[str], before: Mapping[str, str], now: Mapping[str,
 
 
 def _not_in_force(call: Call, changed: list[str]) -> list[str]:
-    """Return what of the changes gives the session nothing, and how a person lets it count."""
+    """Return which changes do not apply to the session, and how a person applies them."""
     lines = []
     config = call.written_config or Config()
     if any(name.startswith(_DEFINITIONS) for name in changed) and not are_in_force(call, config):

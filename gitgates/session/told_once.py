@@ -1,8 +1,8 @@
-"""Tell the person, once in a session, what no policy can: nothing is checked, or not all. Cold.
+"""Tell the person, once per session, what no policy can: nothing, or not all, is checked. Cold.
 
-The repository is gone; GITGATES=0 is set; or a payload is in no words that we know: some agents run
-the hooks of others' settings, with payloads of their own. A note in the session's journal says that
-the person has been told, and `doctor` finds those about payloads.
+The repository is gone; GITGATES=0 is set; or a payload is unknown to us: some agents run the hooks
+in other agents' settings, with payloads of their own. A note in the session's journal says that the
+person has been told, and `doctor` finds those about payloads.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def warning_once(
 
 
 def unread_in(facts: list[Fact]) -> list[str]:
-    """Return what the person was told of payloads that cannot be read."""
+    """Return what the person was told about payloads that cannot be read."""
     return _told(facts, _UNREAD)
 
 

@@ -2,9 +2,9 @@
 
 Gates are commands of a repository, and run without anybody being asked. The person has trusted the
 folder that the session was started in, and no other: a repository that the agent has cloned, or
-wandered into, runs nothing of its own here. For a folder of repositories, only those
-that existed when the session began count; for that of a bare repository, the worktrees of that
-in which the session works.
+wandered into, runs nothing of its own here. In a folder of repositories, only those that existed
+at session start count; in that of a bare repository, only those of its worktrees in which the
+session works.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
 
     If the session was started in a folder of repositories, those that a command goes into, too.
 
-    It happens where the file lies that it is about, else where the agent is, else where the session
-    was started: the host's idea of the project folder does not follow the agent into a worktree.
+    An event's place is that of its file, else that of the agent, else the folder in which the
+    session was started: the host's idea of the project folder does not follow the agent into a
+    worktree.
 
     Raises: GitError if that is in no repository that may be looked at.
     """
@@ -150,7 +151,7 @@ def _is_below(repo: Repo, folder_abs: str) -> bool:
 
 
 def _existed_at_start(repo: Repo, payload: Payload) -> bool:
-    """Return whether a repository was there when the session began; if that is not known, not.
+    """Return whether a repository existed when the session began; if in doubt, it did not.
 
     What a clone, a copy or an unpacked archive brings is younger than the conversation, whatever
     times it claims: nobody but the kernel sets when a file's status has changed.

@@ -1,9 +1,9 @@
 """Find what a session itself has changed, and what somebody else has, by the points since it began.
 
-What changed between the two points of a call is its session's, whatever has written it; and so is
-what changed in the calls of its sub-agents. What changed between calls is somebody else's, and what
-a gate wrote is the gate's. If no events of tools come, or not of each that may write,
-everything counts as the session's.
+Changes between the two points of a call belong to its session, whatever has made them; and so do
+those in its sub-agents' calls. Changes between calls belong to somebody else, and a gate's changes
+to the gate. If there are no tool events, or not for each tool that may write, everything counts as
+the session's.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def unheard(call: Call) -> str:
 
 
 def _misses_tools(call: Call, points: list[Point]) -> bool:
-    """Return whether what counts as somebody else's may come from tools that we do not hear of."""
+    """Return whether what counts as somebody else's may come from tools without events."""
     if "unheard" not in vars(call):
         agent, text = call.host.NAME, ""
         if any(point.author.kind == PERSON for point in points[1:]):

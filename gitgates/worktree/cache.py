@@ -1,4 +1,4 @@
-"""The folder for what a repository needs elsewhere, and what can be made again.
+"""The folder for what a repository needs outside of itself, and what can be made again.
 
 It lies outside of the working tree and of `.git`, where linters would walk it:
 `$XDG_CACHE_HOME/gitgates/REPOSITORY`. In a home that is itself the working tree, it is in `/tmp`.

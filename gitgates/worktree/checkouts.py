@@ -1,8 +1,8 @@
-"""Private checkouts: commits and trees that gates run on, in folders that are kept for the next.
+"""Private checkouts: commits and trees that gates run on, in folders that are kept for reuse.
 
-They lie outside of the working tree and of `.git`. One is what git says, and what `setup` has
-installed there. When it is handed out, whatever gates have left is removed, but for what they have
-left inside of that.
+They lie outside of the working tree and of `.git`. Each has what git has, and what `setup` has
+installed. Before its next use, all that gates have left is removed, except inside of what is
+installed.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class _Making:
         return Checkout(private_repo, self._slot, [*notes, *more])
 
     def _lay_out(self, tree: str) -> _Content:
-        """Make the folder equal to a tree, but for what is installed there."""
+        """Make the folder equal to a tree, except for what is installed there."""
         slot, layout = self._slot, self._layout
         match slot.state():
             case (version, str(tree_before), bytes(by), (*installed,), str(key), int(size)) if (

@@ -1,6 +1,6 @@
 """Remove old state: session journals, runs, checkouts, kept texts, objects.
 
-Nothing goes that somebody uses, and nothing that is not ours. What cannot be removed stays.
+Nothing is removed that is in use, or that is not ours. What cannot be removed stays.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def collect(
 ) -> dict[str, int]:
     """Prune the state of this worktree, and the objects of all worktrees.
 
-    Return how many of each went.
+    Return how many of each were removed.
     """
     from gitgates.files.prune import prune_trees
     from gitgates.store.rescue import prune_restored
@@ -51,7 +51,7 @@ def collect(
 
 
 def collect_if_due(repo: Repo, config: Config, now_s: float | None = None) -> dict[str, int]:
-    """Prune if that was not done for a day, which one file tells."""
+    """Prune unless that was done within a day, which one file records."""
     now = time.time() if now_s is None else now_s
     stamp_abs = f"{repo.state_abs}/collected"
     try:

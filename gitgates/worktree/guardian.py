@@ -1,10 +1,9 @@
 """The guardian: a watchdog process that starts the recovery when we are killed, and ends gates.
 
-It is a small shell that outlives us, there before the first file is moved. It has a session of its
-own, so no signal to our group reaches it, and no parent, so nobody who ends our
-descendants finds it; its standard streams are /dev/null, so no host waits for it. It does
-nothing but read from a pipe that only we hold open: a word there lets it go, and the end of the
-pipe means that we are gone.
+It is a small shell that outlives us, started before the first file is moved. It has a session of
+its own, so no signal to our group reaches it, and no parent, so whoever ends our descendants does
+not find it; its standard streams are /dev/null, so no host waits for it. It only reads from a pipe
+that we alone hold open: a word there dismisses it, and the end of the pipe means that we are gone.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ class Guardian:
 def terminate_gates(token: str, groups: set[int]) -> None:
     """Terminate a run's gates, and kill those that do not end within part of the grace.
 
-    Those are all processes that have its token in their environment, and the process groups that it
-    has noted, as long as their numbers still mean the same: there need be no /proc.
+    Those are all processes with its token in their environment, and the process groups that it has
+    noted, as long as their numbers still mean the same: /proc is not needed.
     """
     groups = (groups | _groups_with(token)) - {os.getpgrp()}
     _send(groups, _signal.SIGTERM)

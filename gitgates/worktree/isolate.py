@@ -1,7 +1,7 @@
 """Isolate the content of a commit while gates run: lock the worktree, stash what is unstaged.
 
-`Isolation` goes around the running of gates. `recover_and_report` is what every gitgates command
-does first: an earlier one may have died before it restored.
+`Isolation` wraps a run of gates. Every gitgates command first calls `recover_and_report`: an
+earlier one may have died before it restored.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Isolation:
 
     @property
     def hidden(self) -> dict[str, str]:
-        """The paths of which only a part is being committed, with a `digest` of that part."""
+        """The paths that are only partly being committed, with a `digest` of that part."""
         return {e.path: e.staged_digest for e in self._journal.entries} if self._journal else {}
 
     def conflicting(self, paths: Iterable[str]) -> set[str]:
@@ -193,10 +193,9 @@ class Isolation:
 def recover(
     repo: Repo, say: Callable[[str], None], wait_s: float = 0.0, *, at_once: bool = False
 ) -> tuple[str, ...] | None:
-    """Restore what a killed run has left stashed, and return messages.
+    """Restore what a killed run has left stashed, and return messages; None if there is nothing.
 
-    None if there is nothing. `at_once`: that run has died this moment, and its gates may still
-    run.
+    `at_once`: that run has just died, and its gates may still run.
 
     Raises: LockError if that run is alive, still after `wait_s`; StateError if something was
     damaged, once: what is left of it is kept; what `Restorer.restore` raises, and then everything
@@ -274,8 +273,8 @@ def _cannot_write(repo: Repo, error: OSError) -> StateError:
 def pause_point(env: Mapping[str, str]) -> Callable[[str], None]:
     """Return a function to call before each step; it waits at that of GITGATES_PAUSE_AT.
 
-    A test holds a run still there, to see what a signal would leave behind: what is tested is the
-    shipped code. The value is `STEP NUMBER FOLDER`: at the NUMBERth call for STEP, FOLDER/reached
+    A test pauses a run there, to see what a signal would leave behind: it tests the shipped code.
+    The value is `STEP NUMBER FOLDER`: at the NUMBERth call for STEP, FOLDER/reached
     is made, and the run goes on when FOLDER/go is there.
     """
     words = env.get("GITGATES_PAUSE_AT", "").split(" ", 2)

@@ -1,8 +1,8 @@
 """Locks on a worktree: gitgates' while gates run, stale ones of git, and `git worktree lock`.
 
-Ours are flocks, which the kernel frees when their holder is gone, however that came about: many
-runs may look at the files at once, one may move them. What the file says is only for people. With
-the second one, a gate that writes runs alone in its worktree, beside gates of other runs, too.
+Ours are flocks, which the kernel frees when their holder is gone, for whatever reason: many runs
+may read the files at once, one may move them. The file's text is only for people. With the second
+lock, a gate that writes runs alone in its worktree, even among other runs' gates.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Lock:
     ) -> bool:
         """Take the lock; return whether that was possible within `wait_s`.
 
-        `alone`: nobody else may hold it; otherwise others may, too. One that is held already is
-        taken the other way. `say` hears once who is in the way; `on_wait` is called until then.
+        `alone`: nobody else may hold it; otherwise others may, too. A lock that we hold already
+        changes its kind. `say` is told once who holds it; `on_wait` is called until then.
 
         Raises: OSError if there can be no such file; what `on_wait` raises.
         """
@@ -109,7 +109,7 @@ def held_by_git(repo: Repo) -> dict[str, int]:
 def remove_stale(git_locks: Mapping[str, int], git_pid: int) -> list[str]:
     """Remove the lock files that a dead git left; return messages.
 
-    Only the very file that we were started under; anything else is somebody's, and is named.
+    Only the very file that we were started under; anything else belongs to somebody, and is named.
     """
     notes: list[str] = []
     if git_locks and is_alive(git_pid):
@@ -238,7 +238,7 @@ class FixerLock:
         return now - self._waits_since > most_s
 
     def release(self) -> None:
-        """Release the lock: no gate of this run runs."""
+        """Release the lock: none of this run's gates runs."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

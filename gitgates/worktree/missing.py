@@ -22,7 +22,7 @@ def setup_hints(repo: Repo, config: Config, hook: str = "") -> tuple[str, ...]:
     """Return why gates may have missed something in a checkout, and the ways to change that.
 
     Nothing if `setup` is declared, or if the working tree has no more than git has, and no lock
-    file. With a `hook`, also the ways that do without a checkout.
+    file. With a `hook`, also the ways without a checkout.
     """
     if worktree_settings(config).setup:
         return ()

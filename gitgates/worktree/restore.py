@@ -1,9 +1,9 @@
 """Restore what `stash` moved aside. Every step is idempotent, because a run may be killed at any.
 
-What stands in the place of a hidden file is moved out and looked at. If it is what we showed,
-it has served; if somebody changed it, the change is merged into the person's text (and that kept
-as it was, too); if that conflicts, the person's text is in place and the other is kept. Nothing
-that may be somebody's is ever removed, only moved to `kept`, and named.
+Whatever is in the place of a hidden file is moved out and examined. If it is what we put there, it
+is removed; if somebody changed it, the change is merged into the person's text (whose original is
+kept, too); if that conflicts, the person's text is restored and the other is kept. Nothing that may
+belong to somebody is ever removed, only moved to `kept`, and named.
 
 One path that cannot be restored does not hold up the others.
 """
@@ -46,9 +46,8 @@ _FIRST_PATHS = 3  # of many, those that are named
 class Restorer:
     """Restores what one run has stashed.
 
-    `step` is told each step before it is taken. `changed_by`: path → the gate that changed it and
-    ended by itself, and whether it says that it writes. `recovering`: another run was killed, maybe
-    long ago.
+    `step` is called before each step. `changed_by`: path → the gate that changed it and ended by
+    itself, and whether it has `writes`. `recovering`: another run was killed, maybe long ago.
     """
 
     def __init__(
@@ -281,7 +280,7 @@ class Restorer:
         raise StateError(f"`{entry.path}` is modified continuously; yours is in {saved_abs}")
 
     def can_merge(self, entry: StashedPath) -> bool:
-        """Return whether what is in place now, as a gate has left it, merges with the person's."""
+        """Return whether what a gate has left in place merges with the person's version."""
         if not entry.saved:
             return True  # deleted, and to be deleted again
         path_abs = os.path.join(self.git.cwd_abs, entry.path)
@@ -374,7 +373,7 @@ def _is_same(one_abs: str, other_abs: str) -> bool:
 
 
 def prune_kept(repo: Repo) -> int:
-    """Remove kept files older than a month, with their refs; return of how many runs.
+    """Remove kept files older than a month, with their refs; return how many runs they were of.
 
     What cannot be removed stays.
     """

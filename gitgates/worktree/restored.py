@@ -1,10 +1,9 @@
 """Restored files that no longer exist: find them, and restore them again.
 
-A git command that rewrites the tree (`stash`, `reset --hard`, `checkout`, `rebase`) looks at it
-first. If it looked while unstaged work was stashed, and writes after that was restored, it takes
-what it removes for something that it knows. So a second link to everything that is restored stays
-for a day. It costs no space as long as the file is there: both are one file, also if an editor
-writes into it.
+A git command that rewrites the tree (`stash`, `reset --hard`, `checkout`, `rebase`) reads it first.
+If it did so while unstaged work was stashed, and writes after that was restored, it believes that
+it knows what it removes. So a second link to everything that is restored stays for a day. It costs
+no space as long as the file is there: both are one file, even if an editor writes into it.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def _is_in_place(repo: Repo, link: _SecondLink) -> bool:
 
 
 def _is_equal(second_abs: str, path_abs: str) -> bool:
-    """Return whether a file or link has the same bytes; whether a folder has all of another one."""
+    """Return whether a file or link has the same bytes, or a folder all of another one."""
     try:
         second, current = os.lstat(second_abs), os.lstat(path_abs)
         if os.path.samestat(second, current):

@@ -1,7 +1,7 @@
-"""What gates need in a folder that has only what git has: it is installed and copied there.
+"""Install and copy what gates need into a folder that has only what git has.
 
-`[tool.gitgates.worktree]` says what. Nothing there is a link into the user's working tree: an
-installation that writes through one would change the user's, and an editable one leads back.
+`[tool.gitgates.worktree]` says what. Nothing there links into the user's working tree: an
+installation that writes through a link would change that, and an editable one leads back.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class WorktreeSettings(Record):
 
 
 def worktree_settings(config: Config) -> WorktreeSettings:
-    """Return what is to be installed and copied."""
+    """Return what to install and copy."""
     return table_of(config, "worktree", WorktreeSettings)
 
 
@@ -71,7 +71,7 @@ def install(
 
     The output of each replaces that of the one before, in the file `log_abs`.
 
-    `limit_s`: of all of them, if that is less than their own.
+    `limit_s`: for all of them, if that is less than their own.
 
     Raises: SetupError if one fails; Interrupted.
     """
@@ -224,9 +224,9 @@ def _copy(source_abs: str, target_abs: str, root_abs: str) -> list[str]:
 def _leads_there_too(link_abs: str, source_abs: str, root_abs: str) -> bool:
     """Return whether the copy of a link leads to what belongs to the copy.
 
-    That is something in the copied folder, or in a folder of packages something of the working
-    tree that the commit has, too (npm's workspaces). A program of the system, such as the Python of
-    a virtual environment, is nobody's work.
+    That is something in the copied folder; or, in a folder of packages, something in the working
+    tree that the commit has, too (npm's workspaces). A system program, such as a virtual
+    environment's Python, is nobody's work.
     """
     target, end_abs = os.readlink(link_abs), os.path.realpath(link_abs)
     step_abs = os.path.normpath(os.path.join(os.path.dirname(link_abs), target))

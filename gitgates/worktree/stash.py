@@ -42,7 +42,7 @@ def stash(
 ) -> StashJournal:
     """Move unstaged work aside and check out what is being committed; return the journal.
 
-    `draft` is the journal without entries. `step` is told each step before it is taken.
+    `draft` is the journal without entries. `step` is called before each step.
 
     Raises: GitError or StateError. If a journal is left, `restore` puts everything back.
     """
