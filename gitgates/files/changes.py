@@ -1,9 +1,8 @@
 """What differs between trees of the memory, and what one author has changed.
 
-What changed from a point to the next is its author's. But what has come from commits that existed
-before, by a checkout, merge, pull or cherry-pick, is nobody's, and so is a file as a branch or a
-stash had it at the first point. In doubt it is the author's: the error is to ask once
-more.
+Changes from a point to the next are its author's. But what came from commits that existed before,
+by a checkout, merge, pull or cherry-pick, is nobody's, and so is a file as a branch or a stash had
+it at the first point. In doubt it is the author's: then one question too many is asked.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ def changes_to(repo: Repo, point: Point, before: Point | None) -> Changes:
 def changed_by(repo: Repo, points: Iterable[Point], is_author: Callable[[Author], bool]) -> Changes:
     """Return path → what an author has made of a file: before its first change, after its last.
 
-    `points` are those of one worktree, the oldest first. What came back to what it was is left out,
-    and so is what others have taken back. Ignored files count, too.
+    `points` are those of one worktree, the oldest first. Changes that were reverted, by anybody,
+    are left out. Ignored files count, too.
 
     Raises: GitError.
     """
@@ -54,7 +53,7 @@ def changed_by(repo: Repo, points: Iterable[Point], is_author: Callable[[Author]
 def made_of(
     repo: Repo, points: Sequence[Point], is_author: Callable[[Author], bool], paths: Collection[str]
 ) -> Changes:
-    """Return what an author has made of some files, as `changed_by`, wherever it has it from.
+    """Return what an author has made of some files, as `changed_by`, whatever their origin.
 
     Raises: GitError.
     """
@@ -149,7 +148,7 @@ def _paths(contents: Iterable[Content]) -> frozenset[str]:
 
 
 def fold(stretches: Iterable[Stretch], *, has_branches: bool = True) -> tuple[Changes, set[str]]:
-    """Return what the author has made of files; and the files that are not so any more. Pure.
+    """Return what the author has made of files, and the files that differ again by now. Pure.
 
     Of these, the author's version is on a branch that was left, or it is gone. `has_branches`:
     also of one that the author itself has put back.
@@ -180,7 +179,7 @@ def fold(stretches: Iterable[Stretch], *, has_branches: bool = True) -> tuple[Ch
 
 
 def _follow(theirs: Mapping[str, Change], by_path: Changes, undone: set[str]) -> None:
-    """Note which of the author's changes somebody else has taken back, brought back, or renamed."""
+    """Note which of the author's changes somebody else has reverted, restored, or renamed."""
     added = {change.after: path for path, change in theirs.items() if change.before is None}
     for path, change in theirs.items():
         authors = by_path.get(path)

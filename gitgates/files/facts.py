@@ -1,6 +1,6 @@
-"""What the last look at a worktree was made from: `files.facts`, in its state folder.
+"""What the last look at a worktree was based on: `files.facts`, in its state folder.
 
-All of it can be found again by looking at everything.
+All of it can be found again by reading everything.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever it is
 
 
 def stat_of(path_abs: str) -> Stat:
-    """Return what tells a file from another one, or from what it was; empty: there is none."""
+    """Return what identifies a file and its state; empty: there is none."""
     try:
         now = os.lstat(path_abs)
     except OSError:
@@ -83,7 +83,7 @@ def stat_of(path_abs: str) -> Stat:
 
 
 def facts_of(now: os.stat_result) -> Stat:
-    """Return the same of what `lstat` has said."""
+    """Return the same from what `lstat` returned."""
     return (
         *(now.st_mode, now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns),
         *(now.st_uid, now.st_gid),
@@ -91,7 +91,7 @@ def facts_of(now: os.stat_result) -> Stat:
 
 
 def identity(path_abs: str) -> tuple[int, ...]:
-    """Return what tells a file that is renamed into place from the one before; empty: none."""
+    """Return what tells a file renamed into place from the one before it; empty: none."""
     try:
         now = os.stat(path_abs)
     except OSError:

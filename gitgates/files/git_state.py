@@ -1,6 +1,6 @@
 """What git keeps beside the files of a worktree: the index, HEAD, branches, the stash.
 
-files.kept   of one worktree: what this was made from, and what was held then
+files.kept   of one worktree: what this was based on, and what was held then
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _read_head(git_dir_abs: str, git: Git, refs: Mapping[str, str]) -> tuple[str
 
 
 def read_waiting(git_dir_abs: str) -> dict[str, str]:
-    """Return file → content, of a git command that waits to be continued."""
+    """Return file → content, for an unfinished git command."""
     waiting = dict[str, str]()
     for name in WAITING:
         to_visit = [name]
@@ -158,7 +158,7 @@ def _staged(memory: Memory, index: bytes, listing: bytes) -> str:
 
 
 def _git_files(repo: Repo) -> tuple[tuple[object, ...], ...]:
-    """Return what `stat` says of the files that keep what `GitState` has."""
+    """Return what `stat` says about the files behind `GitState`."""
     common_abs, git_dir_abs = repo.common_dir_abs, repo.git_dir_abs
     places = [f"{git_dir_abs}/{name}" for name in ("index", "HEAD", *WAITING)]
     places += [f"{common_abs}/{name}" for name in _OF_REFS]

@@ -1,6 +1,6 @@
-"""Hold the user's objects, which the user's repository may lose: by links to its files.
+"""Keep objects that the user's repository may lose, by links to its files.
 
-`git reset`, `reflog expire` and `gc --prune=now` in one line remove what no ref names any more. A
+`git reset`, `reflog expire` and `gc --prune=now` in one line remove what no ref names. A
 hard link to a pack or an object costs nothing, and stays. If there can be no links, new commits
 are copied. `refs/held/WORKTREE` names what points name, so that pruning keeps it.
 """
@@ -26,7 +26,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def link_objects(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
-    """Link what the user's object folder has and ours has not; return whether all could be.
+    """Link what the user's object folder has and ours lacks; return whether that was possible.
 
     `linked_mtimes` is folder → mtime when it was looked at last; it is brought up to date.
 
@@ -65,7 +65,7 @@ def _loose(folder_abs: str) -> list[str]:
 
 
 def _packs(folder_abs: str) -> list[str]:
-    """Return the files of packs; git looks for the index of one, so that is the last."""
+    """Return the pack files, a pack's index last: git looks for that."""
     names = os.listdir(folder_abs)
     packs = {name.removesuffix(".idx") for name in names if name.endswith(".idx")}
     files = [name for name in names if name.rpartition(".")[0] in packs]
@@ -88,7 +88,7 @@ def _link(source_abs: str, target_abs: str) -> bool:
 
 
 def hold_commits(memory: Memory, commits: Iterable[str], *, copied: bool) -> None:
-    """Have pruning keep commits with all that they need. `copied`: they could not be linked.
+    """Make pruning keep commits with all that they need. `copied`: they could not be linked.
 
     Raises: OSError, GitError.
     """
@@ -108,7 +108,7 @@ def hold_commits(memory: Memory, commits: Iterable[str], *, copied: bool) -> Non
 
 
 def name_commits(memory: Memory, commits: list[str]) -> str:
-    """Have the ref of what is held name these commits alone; return its own. Raises: OSError."""
+    """Make the ref of what is held name only these commits; return its own. Raises: OSError."""
     held = memory.write_commit(
         memory.write_tree([]), commits, name="gitgates", message="held", time_s=0.0
     )
@@ -119,7 +119,7 @@ def name_commits(memory: Memory, commits: list[str]) -> str:
 def share_shallow(memory: Memory, cuts: Iterable[str] | None = None) -> None:
     """Tell git where the history of the user's commits ends, and that of points. Raises: OSError.
 
-    `cuts`: points that have no parents any more; None: as it was.
+    `cuts`: points that no longer have parents; None: unchanged.
     """
     cuts_abs, shallow_abs = f"{memory.folder_abs}/cuts", f"{memory.folder_abs}/shallow"
     own_cuts = read_or_empty(cuts_abs)

@@ -144,7 +144,7 @@ class Ignored:
                 self.stored_stats[path] = facts_of(now)
 
     def _limit(self) -> None:
-        """Leave out the largest while all together are too large."""
+        """Leave out the largest files until the rest is small enough."""
         to_visit = sum(now[1] for now in self.stored_stats.values()) - self._limits.max_ignored
         if to_visit <= 0:
             return

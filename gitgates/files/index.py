@@ -1,7 +1,7 @@
-"""The index of the memory for one worktree: `files.index`, in its state folder.
+"""The memory's index for one worktree: `files.index`, in its state folder.
 
-It says for each file that is stored what `lstat` has said then, so that git reads only what has
-changed. The first one is made from the user's (`seed.py`).
+For each stored file it has what `lstat` returned then, so that git reads only what has changed. The
+first one is made from the user's (`seed.py`).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _MANY = 50  # files: a pack has costs of its own, and each look may make one
 
 
 class UnseenError(GitError):
-    """Git cannot read the working tree, so nothing is known of it."""
+    """Git cannot read the working tree, so its content is unknown."""
 
 
 class Seen(Record):
-    """What git says of the working tree, beside our index."""
+    """What git reports about the working tree, compared with our index."""
 
     gone: list[str]
     changed: list[str]  # by `lstat`
@@ -141,7 +141,7 @@ class Index:
     def add(self, sizes: Mapping[str, int]) -> None:
         """Store files, path → size, and set their entries. Raises: as `out`.
 
-        If time is over, what was done stays.
+        If time runs out, what was done stays.
         """
         for paths, is_large in _chunks(sizes):
             if time.monotonic() > self._until_s:
@@ -196,7 +196,7 @@ class SortedOut(Record):
 
 
 def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> SortedOut:
-    """Look at files; leave out what cannot be stored, or is too large."""
+    """Examine files; leave out what cannot be stored, or is too large."""
     sorting = SortedOut(sizes={}, stats={}, left_out={}, gone=[])
     is_linked: dict[str, bool] = {"": False}  # folder → whether a link leads there
     for path in paths:

@@ -1,6 +1,6 @@
-"""Look at a working tree: the ids of what it holds, and what no tree can tell.
+"""Look at a working tree: find the ids of its content, and what no tree can hold.
 
-Nothing of the user's is written. What git would convert is stored as the bytes that are there.
+No file of the user's is written. What git would convert is stored as its raw bytes.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def look(
 ) -> Look:
     """Look at the working tree; store what is new in it.
 
-    `limits`: None for those of the last look. `ignored`: also at what git ignores, and at the
-    permissions of folders. `deadline_s`: a moment of `time.monotonic`. What another run has stashed
-    counts as present; in the run that stashes, the look is at what its gates see.
+    `limits`: None for those of the last look. `ignored`: also what git ignores, and folders'
+    permissions. `deadline_s`: a time of `time.monotonic`. What another run has stashed counts as
+    present; the run that stashes sees what its gates see.
 
     Raises: TimeOver; UnseenError if git cannot read the working tree; StateError if nothing
     can be stored, for lack of space for example; LockError if another look does not end.

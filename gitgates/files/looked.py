@@ -41,7 +41,7 @@ class Look(Record):
 
     @property
     def all_left_out(self) -> dict[str, str]:
-        """Return path → why it is in no tree, of files that git ignores, too."""
+        """Return path → why it is in no tree, for files that git ignores, too."""
         return {**self.left_out, **self.ignored_out}
 
     @property

@@ -5,18 +5,18 @@
                               and links to that which the user's may lose (`held.py`)
     refs/points/WORKTREE      the last point of each worktree
     refs/trees/TREE           what sessions and runs have seen, for a month
-    id                        by which it is told from another one at the same place
+    id                        identifies it, as another one may be at the same place later
     of                        the common git folder of the repository that it belongs to
 
-It lies in `$XDG_STATE_HOME/gitgates/files/`, where `rm -rf .git`, or a script that empties the
-whole working tree, does not reach it, if that is on the file system of the repository: so objects
-are linked, not copied, and a container that has only the working tree mounted does not leave it
-behind. Elsewhere, or if that cannot be written, or the repository is shared by several users, it
-is `gitgates/files.git` in the common git folder. `gitgates/files.at` there names it: it is found
-again after the repository was moved. A copy of the repository begins one of its own. After `.git`
-was removed and made again at the same path, it is found by that path.
+It is in `$XDG_STATE_HOME/gitgates/files/`, out of reach of `rm -rf .git` or a script that empties
+the whole working tree, if that is on the repository's file system: so objects are linked, not
+copied, and a container that has only the working tree mounted does not leave it behind. Otherwise,
+or if that cannot be written, or several users share the repository, it is `gitgates/files.git` in
+the common git folder. `gitgates/files.at` there names it, so it is found again after the repository
+was moved. A copy of the repository starts its own. After `.git` was removed and created again at
+the same path, it is found by that path.
 
-Its index of a worktree, `gitgates/files.index`, is in that one's git folder (`index.py`).
+Its index of a worktree, `gitgates/files.index`, is in the worktree's git folder (`index.py`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _CONFIG = """\
 
 
 class TimeOver(GitgatesError):
-    """A look did not finish in time. What it has stored stays, and the next one goes on there."""
+    """A look did not finish in time. What it has stored stays, and the next one continues there."""
 
 
 def time_over(root_abs: str) -> TimeOver:
@@ -247,7 +247,7 @@ class Memory:
     def identity(self) -> tuple[object, ...]:
         """Return what tells this memory from a new one.
 
-        A file system may give the number of a folder that is gone to the next one.
+        A file system may reuse a removed folder's number.
         """
         now = os.stat(f"{self.folder_abs}/objects")
         own_id = read_state(f"{self.folder_abs}/id") or b""
@@ -355,7 +355,7 @@ class Memory:
     def lock(self, name: str, wait_s: float = _WAIT_S) -> int:
         """Lock a file; return its descriptor. Those in the worktree's state begin with `files`.
 
-        Git that is started while it is held goes on holding it if this process is killed.
+        A git process started meanwhile keeps holding it if this process is killed.
 
         Raises: LockError, OSError.
         """
@@ -436,7 +436,7 @@ def _outside(repo: Repo) -> str:
 
 
 def _belongs(folder_abs: str, repo: Repo) -> bool:
-    """Return whether a memory is that of a repository, which may have been moved."""
+    """Return whether a memory belongs to a repository, which may have been moved."""
     owner = os.fsdecode(read_state(f"{folder_abs}/of") or b"")
     if owner == repo.common_dir_abs:
         return True

@@ -1,4 +1,4 @@
-"""What was there before an author changed anything: in commits, on branches, in stashes."""
+"""What existed before an author changed anything: in commits, on branches, in stashes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLOCK_S = 2  # that git's clock, in whole seconds, may be behind ours, or be se
 
 
 class Older:
-    """The stashes that were there at a point, and the branches, if these count, too."""
+    """The stashes that existed at a point, and the branches, if these count, too."""
 
     def __init__(self, repo: Repo, point: Point, *, branches: bool) -> None:
         self._git, state = Memory(repo).reading, _state(repo, point)
@@ -40,7 +40,7 @@ class Older:
 
 
 def on_branches(repo: Repo, point: Point, contents: Collection[Content]) -> set[Content]:
-    """Return which versions of files are on a branch at a point; files that are gone are.
+    """Return which versions of files are on a branch at a point; missing files count as such.
 
     If there are too many to ask about, all are.
     """
@@ -71,7 +71,7 @@ def _state(repo: Repo, point: Point) -> State:
 def found_at(git: Git, tips: Iterable[str], contents: Iterable[Content]) -> set[Content]:
     """Return which versions of files are in one of these commits or trees.
 
-    Git reads names one per line: a name of several lines is in none. Raises: GitError.
+    Git reads names one per line: a name with line ends is in none. Raises: GitError.
     """
     asked = [
         (tip, content)

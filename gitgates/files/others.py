@@ -1,8 +1,8 @@
-"""What is not in our index, and what it has only because the user's has it.
+"""What our index lacks, and what it has only because the user's index has it.
 
-The first are untracked files, and what git ignores. Git lists folders that have nothing of the
-index as a whole; what each of them is, is known as long as the rules are the same. The others are
-submodules, and ignored files that are tracked.
+It lacks untracked files, and what git ignores. Git lists a folder as a whole if the index has
+nothing in it; whether it is ignored is remembered as long as the rules are the same. From the
+user's index come submodules, and ignored files that are tracked.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def own_folders(repo: Repo) -> tuple[str, ...]:
 
 
 def nested_kind(repo: Repo, folder: str) -> str:
-    """Return NESTED or OURS for a folder that is the root of a repository; empty: it is none."""
+    """Return NESTED or OURS for a folder that is a repository's root; empty for any other."""
     folder_abs = f"{repo.root_abs}/{folder.rstrip('/')}"
     git_abs = f"{folder_abs}/.git"
     if os.path.isdir(git_abs):
@@ -180,7 +180,7 @@ def compare(
 
 
 def _is_among(path: str, meta: str, items: set[str], inside: tuple[str, ...]) -> bool:
-    """Return whether an entry of the user's is one of the items, or in a folder among them."""
+    """Return whether a user's entry is one of the items, or in a folder among them."""
     is_module = meta.startswith(_SUBMODULE) and f"{path}/" in items
     return is_module or path in items or path.startswith(inside)
 

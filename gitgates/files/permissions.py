@@ -1,4 +1,4 @@
-"""What a tree does not tell of files: permissions that are not the usual ones, and owners."""
+"""What a tree does not have: permissions that are not the usual ones, and owners."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def umask_now() -> int:
 
 
 def usual(mode: int, umask: int) -> int:
-    """Return the permissions that a file gets, or a folder, by its type and execute bit."""
+    """Return the permissions that a file or folder gets by its type and execute bit."""
     is_open = mode & 0o100 or stat.S_ISDIR(mode)
     return (0o777 if is_open else 0o666) & ~umask
 

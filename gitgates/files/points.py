@@ -1,4 +1,4 @@
-"""Points: commits of the memory, each with what a worktree held, and who has made it so.
+"""Points: commits in the memory, each with a worktree's content, and who changed it.
 
     files/     the files, tracked and untracked
     ignored/   those that git ignores, and that cannot be made again
@@ -224,7 +224,7 @@ def _message(point: Point) -> str:
 
 
 def _next_number(memory: Memory) -> int:
-    """Return the number of the next point: none is given twice."""
+    """Return the next point's number: none is used twice."""
     path_abs = f"{memory.folder_abs}/number"
     fd = memory.lock("number.lock")
     try:

@@ -1,7 +1,7 @@
-"""Remove old points, and what only they need: cut the history, then have git collect garbage.
+"""Remove old points, and what only they need: cut the history, then let git collect garbage.
 
 Objects that are links to the user's files take no space; those that the user's repository has lost
-do. What a point that stays needs of them is packed.
+do. Of these, what remaining points need is packed.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def prune(
 ) -> str:
     """Remove points that are too old, and the oldest while all take more than `max_size` bytes.
 
-    Return what a person should know; empty for nothing. It looks once in an hour, or `at_once`, and
-    goes on the next time if `limit_s` is over. The last point of a worktree stays.
+    Return what a person should know; empty for nothing. It runs once an hour, or `at_once`, and
+    continues the next time if `limit_s` is over. The last point of a worktree stays.
 
     Raises: StateError, GitError.
     """
@@ -85,7 +85,7 @@ def prune(
 
 
 def prune_trees(repo: Repo, now_s: float) -> None:
-    """Remove what only sessions and runs have seen, a month ago; of points, nothing."""
+    """Remove what only sessions and runs saw, a month ago; nothing that points have."""
     try:
         if _forget_trees(Memory(repo), now_s - _KEEP_TREES_S):
             prune(
@@ -100,7 +100,7 @@ def prune_trees(repo: Repo, now_s: float) -> None:
 
 
 def size(memory: Memory) -> int:
-    """Return how many bytes the memory takes that nobody else needs."""
+    """Return how many bytes the memory alone takes."""
     return sum(
         status.st_blocks * _BLOCK
         for status in map(os.lstat, _files(f"{memory.folder_abs}/objects"))
@@ -163,7 +163,7 @@ class _Pruning:
     def _collect(self, newer: list[Point]) -> None:
         """Remove what no point needs; hold what the user's repository may lose.
 
-        Nobody looks meanwhile: what looks have stored is named by then.
+        No look runs meanwhile: what looks have stored has a name by then.
         """
         memory, fds = self._memory, []
         try:
@@ -186,7 +186,7 @@ class _Pruning:
                     os.close(fd)
 
     def _mark_users_packs(self) -> None:
-        """Have `git repack` leave the packs alone that the user's repository has, too."""
+        """Make `git repack` ignore the packs that the user's repository has, too."""
         own_abs = f"{self._memory.folder_abs}/objects/pack"
         users_abs = f"{self._memory.users_objects_abs}/pack"
         os.makedirs(own_abs, exist_ok=True)
@@ -200,7 +200,7 @@ class _Pruning:
                 replace_file(f"{own_abs}/{name.removesuffix('.pack')}.keep", b"", sync=False)
 
     def _hold(self, newer: list[Point]) -> None:
-        """Name only the commits that the points which stay do name."""
+        """Name only the commits that the remaining points name."""
         memory, tips = self._memory, dict[str, None]()
         for point in newer:
             tips[point.head] = None
@@ -221,7 +221,7 @@ class _Pruning:
             name_commits(memory, there)
 
     def _hold_present(self) -> None:
-        """Name the trees that the indexes of worktrees stand for: no point may name them yet."""
+        """Name the trees of worktrees' indexes: no point may name them yet."""
         from gitgates.files.facts import LookFacts
 
         refs_abs = f"{self._memory.folder_abs}/refs/present"
@@ -247,7 +247,7 @@ def _forget_trees(memory: Memory, before_s: float) -> bool:
 
 
 def _remove_abandoned(memory: Memory, before_s: float) -> None:
-    """Remove memories beside this one whose repositories are gone since long."""
+    """Remove memories beside this one whose repositories have long been gone."""
     if memory.folder_abs.startswith(f"{memory.repo.common_dir_abs}/"):
         return
     for entry in os.scandir(os.path.dirname(memory.folder_abs)):

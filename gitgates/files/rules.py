@@ -1,4 +1,4 @@
-"""What says which files there are, and which of them git ignores: the user's settings and files."""
+"""What decides which files exist, and which git ignores: the user's settings and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _USED = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile|at
 
 
 def take_over(memory: Memory, facts: LookFacts) -> bool:
-    """Take the settings and the excluded paths over; return whether other files may be ignored now.
+    """Adopt the settings and the excluded paths; return whether other files may be ignored now.
 
     Raises: GitError, OSError.
     """

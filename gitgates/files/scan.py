@@ -1,7 +1,7 @@
-"""One look at a working tree: bring our index to what is there, and store it as a tree.
+"""One look at a working tree: update our index, and store it as a tree.
 
-Git says what differs from the index by `lstat`, and what is not in it. If that is nothing new, the
-tree is known.
+Git reports what differs from the index by `lstat`, and what is not in it. If that is nothing new,
+the tree is known.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Scan:
         return seed.dropped
 
     def _update(self, difference: Seen, dropped: list[str]) -> None:
-        """Bring the index to what is there."""
+        """Update the index."""
         facts, index, others = self.facts, self.index, difference.others
         if difference.gone:
             self._remove(difference.gone)
@@ -154,7 +154,7 @@ class Scan:
     ) -> tuple[list[str], list[str]]:
         """Compare with the user's index if that may tell something.
 
-        Return the paths that are in ours no more, and those to be stored.
+        Return the paths that ours no longer has, and those to store.
         """
         facts, users = self.facts, identity(self._users_abs)
         if not self._is_seeded and (has_news or gone or users != facts.users):

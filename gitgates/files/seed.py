@@ -1,8 +1,8 @@
-"""Make the first index of a worktree from the user's, whose files need not be read again then.
+"""Make a worktree's first index from the user's, so that its files need not be read again.
 
 Its times are kept, for git's check of racy entries. An entry stays if the file has as many bytes as
-the object, and no filter: conversions of line ends and of `$Id$` change that, now or whenever it
-was checked out. Flagged entries, those in conflict, and those announced with `git add -N` go, too.
+the object, and no filter: conversions of line ends and of `$Id$` change the length. Entries that
+are flagged, in conflict, or announced with `git add -N` are dropped, too.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def find_stashed(repo: Repo) -> tuple[StashedPath, ...]:
-    """Return what another run has moved out of the working tree, or what never was in it.
+    """Return what another run has moved out of the working tree, or what was never in it.
 
-    What this run has stashed is out of sight on purpose. Raises: StateError if the journal
+    What this run has stashed is hidden on purpose. Raises: StateError if the journal
     cannot be understood.
     """
     if not os.path.isdir(f"{repo.state_abs}/rescue"):

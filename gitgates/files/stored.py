@@ -1,7 +1,7 @@
-"""The tree that a commit of a working tree would have: with what git stores of each file.
+"""The tree that a commit of a working tree would have: with what git stores for each file.
 
-Git converts line ends, `$Id$`, encodings, and runs filters, as attributes and settings say, and
-keeps what a sparse checkout has left out. Otherwise, a raw tree is the tree of a commit.
+Git converts line ends, `$Id$` and encodings, and runs filters, by attributes and settings, and
+keeps what a sparse checkout leaves out. Otherwise, a raw tree is a commit's tree.
 
     files.stored   the last such tree, and path → object, if that is not the raw one
     files.plain    the last tree of which git converts nothing
@@ -38,7 +38,7 @@ _OFF = (b"unspecified", b"unset")
 def look_as_stored(
     repo: Repo, tree_look: Look | None = None, *, deadline_s: float = NO_DEADLINE
 ) -> Look:
-    """Look at the working tree; the tree is that which a commit of all of it would have.
+    """Look at the working tree; the tree is the one that a commit of all of it would have.
 
     It can be read for a month after the last such look, by `object_store.reading_git`, too.
     `tree_look`: a look that was just taken, so that none is needed.
@@ -71,7 +71,7 @@ def committed_tree(repo: Repo, tree_look: Look, *, deadline_s: float = NO_DEADLI
 
 
 def _converts(repo: Repo, memory: Memory, tree: str) -> bool:
-    """Return whether git may store anything else than what is there. Raises: OSError."""
+    """Return whether git may store other bytes than the files have. Raises: OSError."""
     if any(map(os.path.exists, attribute_files(repo))):
         return True
     cache_abs, config = f"{repo.state_abs}/files.plain", tuple(map(identity, config_files(repo)))
@@ -91,7 +91,7 @@ def _converts(repo: Repo, memory: Memory, tree: str) -> bool:
 
 
 class _Stored:
-    """What git stores of the files of one tree."""
+    """What git stores for one tree's files."""
 
     def __init__(self, memory: Memory, tree_look: Look, until_s: float) -> None:
         self._memory = memory
@@ -146,7 +146,7 @@ class _Stored:
         )
 
     def _changed(self, was: str) -> Changes:
-        """Return path → change of each file that differs from a tree; "": of all."""
+        """Return path → change for each file that differs from a tree; "": for all."""
         from gitgates.files.versions import RAW, read_changes  # in many repositories, nothing is
 
         before = was or self._memory.write_tree([])

@@ -1,4 +1,4 @@
-"""Versions of files, as git tells how trees differ."""
+"""Versions of files, from git's differences between trees."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def contents_after(git: Git, base: str, commit: str) -> set[Content]:
 
 
 def new_contents(by_path: Mapping[str, Change]) -> set[Content]:
-    """Return the files of which not only the mode has changed, with what they are now."""
+    """Return the files that changed in more than their mode, with what they are now."""
     return {
         (path, change.after)
         for path, change in by_path.items()
