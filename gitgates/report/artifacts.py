@@ -4,7 +4,7 @@
     runs/<run-id>/summary.md    the same for people
     runs/<run-id>/open          failures went back to an agent: another attempt may come
 
-Each file is replaced at once, so a reader finds the old one or the new one, and whole. Cold:
+Each file is replaced atomically, so a reader finds the whole old or the whole new one. Cold:
 if all gates passed in a git hook, nothing is saved.
 """
 
@@ -98,8 +98,8 @@ def save(
     """Add an attempt to its run, copy the run if configured, and prune old runs.
 
     `run_abs` is the folder of the cycle's first attempt; `artifacts_dir` is relative to the root,
-    and empty means no copy. Return what did not go as it should: a run that cannot be written down
-    is no failure of its gates.
+    and empty means no copy. Return what went wrong: a run that cannot be saved is no failure of
+    its gates.
     """
     state_abs = os.path.dirname(os.path.dirname(run_abs))
     notes: list[str] = []
@@ -227,7 +227,7 @@ def _mark_open(run_abs: str, *, is_open: bool) -> None:
 def _copy(run_abs: str, root_abs: str, artifacts_dir: str) -> list[str]:
     """Copy results and logs to a folder of this run; return messages.
 
-    Nothing there is removed. The result comes last: where it is, all is.
+    Nothing there is removed. The result comes last: if it is there, everything is.
     """
     parent_abs = os.path.normpath(os.path.join(root_abs, artifacts_dir))
     target_abs = f"{parent_abs}/{os.path.basename(run_abs)}"

@@ -112,7 +112,7 @@ class Diagnostics:
         )
 
     def _run(self, visit: Visit) -> dict[str, Any]:
-        """Return a run of SARIF. Its id makes it one of its own to those who compare runs."""
+        """Return a SARIF run. Its id tells it from other runs, for comparisons."""
         result, failures = visit.result, self._failures(visit)
         gate = utf8(plain_line(result.gate))
         rules = list(dict.fromkeys(failure.rule or gate for failure in failures))

@@ -1,7 +1,7 @@
 """A run, or a plan, as others read it: JSON, JSON lines, JUnit XML, and the plan as text.
 
 Cold: no git hook loads this. Field names are part of the interface: `version` goes up when one
-changes its meaning or goes away.
+is removed or changes its meaning.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _DEEPEST = 60  # columns that a chain is indented by
 
 
 def error_document(error: GitgatesError) -> dict[str, Any]:
-    """Return what takes the place of a run without a decision."""
+    """Return the document for a run without a decision."""
     error_fields = {"message": utf8(error.message), "hint": utf8(error.hint)}
     fields = {"version": VERSION, "exit_status": error.exit_status, "verdict": None}
     return {**fields, "error": error_fields}
@@ -173,7 +173,7 @@ def _failure_line(failure: Failure) -> str:
 
 
 def _xml(text: str) -> str:
-    """Return text without what XML 1.0 cannot hold: controls, surrogates, noncharacters."""
+    """Return text without what XML 1.0 does not allow: controls, surrogates, noncharacters."""
     return utf8(visible(text)).replace("\ufffe", "").replace("\uffff", "")
 
 

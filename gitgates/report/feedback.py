@@ -1,6 +1,6 @@
 """Texts about gates that did not pass, for the agent and for the person. Cold and pure.
 
-It arrives behind the host's own words ("Stop hook feedback:"), so it begins with what is.
+It follows the host's own words ("Stop hook feedback:"), so it begins with the state.
 Lengths are UTF-16 code units, which is what agents' hosts count.
 """
 
@@ -149,9 +149,9 @@ def warning_text(report: EventReport) -> str:
 
 
 def person_text(report: EventReport, how: str) -> str:
-    """Return a paragraph for the person: what did not pass, and why the agent may stop.
+    """Return a paragraph for the person: what did not pass, and why the agent may or must stop.
 
-    Or was stopped: both end its attempts.
+    Both end its attempts.
     """
     gates = "; ".join(
         _ended(finding)
@@ -283,7 +283,7 @@ def _in_file(failure: Failure) -> str:
 
 
 def _output(result: GateResult, lines: list[str], most: int = 1 << 30, log: str = "") -> str:
-    """Return the output with its label and fences in at most so many units, or nothing."""
+    """Return the output with its label and fences within a limit of units, or nothing."""
     if not lines:
         return ""
     frame = units(_label(result)) + 2 * fence_length("\n".join(lines)) + 4  # newlines

@@ -1,7 +1,7 @@
 """Pages of HTML that need nothing else: no script, no network; light and dark. Cold.
 
-Everything that we did not write is escaped by the template engine, without what nobody sees of it.
-Should something get through, the page's policy (CSP) lets no script run and nothing be loaded.
+The template engine escapes everything that we did not write, and drops invisible characters. If
+something still gets through, the page's policy (CSP) lets no script run and loads nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A run and its attempts as the data of `result.json`: fields, writer, check. Pure and cold.
 
 One cycle of failing, fixing and trying again is one run: each attempt, a process of its own, is
-added to what the ones before it left. The tables of fields say what is written, check what is read
+added to the earlier ones. The tables of fields say what is written, check what is read
 back, and make a page of the docs.
 """
 
@@ -202,7 +202,7 @@ def outcome_of(decision: Decision) -> str:
 
 
 def attempt_of(decision: Decision, plan: Plan, began_s: float) -> AttemptReport:
-    """Return the only attempt of a run that nobody tries again."""
+    """Return the only attempt of a run without retries."""
     return AttemptReport(
         hook=plan.event.name,
         host=plan.event.host,

@@ -182,7 +182,7 @@ def _gate(name: str, tally: _Tally) -> dict[str, Any]:
 def failures_found(
     documents: Iterable[dict[str, Any]], proofs: Iterable[Proof], root_abs: str
 ) -> dict[str, tuple[int, int]]:
-    """Return of each gate how many failures it has found in a worktree, and how many were fixed.
+    """Return for each gate how many failures it has found in a worktree, and how many were fixed.
 
     One is found when the gate fails for the first time, or after it has passed, and fixed when it
     passes after that, on other content.

@@ -54,7 +54,7 @@ class Terminal(Record):
     def write(self, data: bytes) -> str:
         """Write all of `data`; return the error, if any.
 
-        A reader that is gone is no reason to fail: it has what it wanted.
+        A reader that has gone is no failure: it has what it wanted.
         """
         try:
             while data:
@@ -97,7 +97,7 @@ class Console(Listener):
         self._skipped: set[str] = set()  # gates whose line is printed already
 
     def phase(self, text: str) -> None:
-        """Show what is done from now on."""
+        """Show what is being done from now on."""
         self._clear()
         self._phase = escaped_line(text)
         self._phase_began = self._phase_said = time.monotonic()

@@ -18,7 +18,7 @@ __all__ = ["decide", "file_limits"]
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Record what has changed; tell the person what is to be said of old points."""
+    """Record what has changed; tell the person about old points."""
     if call.is_dry:
         return so_far
     try:

@@ -156,7 +156,7 @@ def begun(repo: Repo) -> Iterator[Limits]:
 
 
 def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -> int:
-    """Undo points, and report what that has done.
+    """Undo points, and report the result.
 
     Raises: StateError, GitError, OSError.
     """
@@ -221,7 +221,7 @@ def _calling_turn(repo: Repo, caller: str) -> OwnTurn:
 
 
 def _require_one(chosen: list[str], *, session: str, agent: str) -> None:
-    """Check that a command says in one way only what to undo."""
+    """Check that a command names in one way only what to undo."""
     if len(chosen) > 1:
         what = f"{chosen[0]} and {chosen[1]} exclude each other"
         raise errors.UsageError(what, "Give one of them. A path that is a number: ./3")

@@ -1,4 +1,4 @@
-"""Commands that change what lies elsewhere, or cannot come back: rows of `destructive.toml`."""
+"""Commands with effects elsewhere, or beyond return: rows of `destructive.toml`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _has_option(words: tuple[str, ...], options: list[str]) -> bool:
 
 
 def _forces_default(command: SimpleCommand, git: Git) -> bool:
-    """Return whether a push replaces or deletes the default branch of the remote."""
+    """Return whether a push replaces or deletes the remote's default branch."""
     call = git_call(list(command.words[1:]))
     options = read_options(call.rest, "o", ("--push-option", "--repo", "--receive-pack"))
     if call.verb != "push" or options.has("-n", "--dry-run"):

@@ -40,7 +40,7 @@ class Wish(Record):
 
 
 class GitBack:
-    """What points have changed of all that git keeps beside files, and how it comes back."""
+    """What points have changed in all that git keeps beside files, and how it comes back."""
 
     def __init__(self, moments: Moments, undone: list[Point], wish: Wish) -> None:
         self._moments = moments
@@ -56,7 +56,7 @@ class GitBack:
         of: Callable[[Moment], Mapping[str, _Value]],
         but: Collection[str] = (),
     ) -> tuple[dict[str, _Value], set[str]]:
-        """Return name → value as it is to be, and the names that others have changed since.
+        """Return name → value as it will be, and the names that others have changed since.
 
         `of` returns those of a moment; `but` are names that others have changed, too.
         """
@@ -74,7 +74,7 @@ class GitBack:
     # Stash entries and branches
 
     def stash(self) -> list[str]:
-        """Store the stash entries again that are gone. None is taken away."""
+        """Store missing stash entries again. None is removed."""
         git, gone, notes = self._repo.git, dict[str, str](), list[str]()
         for before, after in self._steps:
             left = {commit for commit, _message in after.state.stash}
@@ -89,7 +89,7 @@ class GitBack:
         return notes
 
     def branches(self) -> list[str]:
-        """Make the branches again that are gone; if it is wished, move the others back as well.
+        """Restore missing branches; on request, move the others back as well.
 
         What somebody else has moved since stays, and what another worktree has checked out.
         """
@@ -112,7 +112,7 @@ class GitBack:
         return notes
 
     def _move(self, ref: str, commit: str, now: str, used_abs: str) -> list[str]:
-        """Make a branch again, or move it back if it is wished; return notes."""
+        """Restore a branch, or on request move it back; return notes."""
         git, name = self._repo.git, ref.removeprefix("refs/heads/")
         if not now:
             git.out("update-ref", ref, commit, "0" * len(commit))
@@ -129,7 +129,7 @@ class GitBack:
         return [f"`{name}` is back at {commit[:_SHOWN]}; {now[:_SHOWN]} is in {kept}"]
 
     def _commits_between(self, old: str, new: str) -> str:
-        """Return the commits that a branch has got, as a text; empty if there are none."""
+        """Return a branch's new commits, as a text; empty if there are none."""
         git = self._repo.git
         log = git.ask("log", "--format=%h %s", "--max-count=6", f"{old}..{new}", "--")
         lines = os.fsdecode(log.stdout).splitlines()
@@ -137,7 +137,7 @@ class GitBack:
         return ", ".join([*shown, *(["…"] if lines[_MOST_NAMED:] else [])])
 
     def head(self) -> list[str]:
-        """Move HEAD back, if it is wished."""
+        """Move HEAD back, on request."""
         git = self._repo.git
         present = os.fsdecode(git.ask("symbolic-ref", "--quiet", "HEAD").stdout).strip()
         present = present or self._repo.head
@@ -159,7 +159,7 @@ class GitBack:
     # Commands of git that wait to be continued
 
     def waiting(self) -> list[str]:
-        """Put back what git keeps of a merge, or take it away: else a commit would be another."""
+        """Restore or remove git's state of a merge: otherwise the next commit would differ."""
         now = read_waiting(self._repo.git_dir_abs)
         wanted, _others = self._before(now, lambda moment: moment.state.waiting)
         changed = [name for name in {**now, **wanted} if now.get(name) != wanted.get(name)]
@@ -184,7 +184,7 @@ class GitBack:
     # The index
 
     def index(self) -> list[str]:
-        """Put back the entries of the index that were changed, if it is wished."""
+        """Put back the changed index entries, on request."""
         if all(before.state.entries == after.state.entries for before, after in self._steps):
             return []
         if not self._wish.with_index:
@@ -208,7 +208,7 @@ class GitBack:
         return [f"in the index, these were changed since, and stay: {names}"]
 
     def _committed_since(self) -> set[str]:
-        """Return the files that commits of others have changed since: in the index, they stay."""
+        """Return the files that others' commits have changed since: in the index, they stay."""
         before, after = self._steps[-1][0].point.head, self._steps[0][1].point.head
         if not after or self._repo.head in (after, before):
             return set()
@@ -232,7 +232,7 @@ class GitBack:
     # Objects
 
     def _bring(self, names: Iterable[str]) -> None:
-        """Give commits, or trees, with all that they need, back to the user's repository."""
+        """Return commits or trees, with all that they need, to the user's repository."""
         git = self._repo.git
         missing = [
             name
@@ -259,7 +259,7 @@ def _by_path(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _remove_folder(folder_abs: str) -> None:
-    """Remove the empty folders that are left of what git kept."""
+    """Remove the empty folders left by what git kept."""
     for above, _folders, _names in os.walk(folder_abs, topdown=False):
         try:
             os.rmdir(above)

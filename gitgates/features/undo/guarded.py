@@ -1,4 +1,4 @@
-"""The rules of the guard on commands that destroy what no commit holds, or what lies elsewhere."""
+"""The guard's rules for commands that destroy what no commit holds, or things elsewhere."""
 
 from __future__ import annotations
 

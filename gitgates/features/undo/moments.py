@@ -119,7 +119,7 @@ def recorded(repo: Repo) -> list[Point]:
 
 
 def undoable(listed: Iterable[Point]) -> list[Point]:
-    """Return the changes that can be undone: those of agents, and undos, that are not undone."""
+    """Return the changes that can be undone: agents' changes and undos that are not undone yet."""
     every_point, undone = [*listed], set[int]()
     for point in reversed(every_point):
         if point.number not in undone:  # an undo that was undone has undone nothing
@@ -137,7 +137,7 @@ def is_agents(point: Point) -> bool:
 
 
 def session_of(point: Point) -> str:
-    """Return the session that a change is of; empty: none."""
+    """Return a change's session; empty: none."""
     author = point.author
     return {SESSION: author.name, GATE: author.agent}.get(author.kind, "")
 
@@ -150,7 +150,7 @@ def agent_of(point: Point) -> str:
 def changed_folders(
     moments: Moments, undone: Iterable[Point], paths: Mapping[str, object]
 ) -> dict[str, int]:
-    """Return folder → permissions that come back, of those that were not the usual ones.
+    """Return folder → permissions to restore, for those that were not the usual ones.
 
     `paths` are the files that come back. Raises: StateError.
     """

@@ -1,8 +1,8 @@
-"""The policy that has save points recorded around tools that may change files.
+"""The policy that records save points around tools that may change files.
 
-Before a tool, what has changed since is recorded as somebody else's; after it, as the tool's. What
-it has removed or overwritten that no commit has is told, with the way back; what cannot be saved is
-asked about before. Most tool calls change nothing, and leave no point.
+Before a tool, changes are recorded as somebody else's; after it, as the tool's. If it has removed
+or overwritten what no commit has, the agent is told, with the way back; before it destroys what
+cannot be saved, the person is asked. Most tool calls change nothing, and leave no point.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _is_nothing(call: Call) -> bool:
-    """Return whether a command only reads, and no call is open that it would show to be over."""
+    """Return whether a command only reads, and its event would not close any open call."""
     if call.payload.tool_kind != "shell" or os.path.exists(f"{call.repo.state_abs}/recorder.calls"):
         return False
     from gitgates.session.reading import is_reading

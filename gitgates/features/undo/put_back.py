@@ -1,8 +1,8 @@
-"""Put the files of a worktree as an undo wants them, and what git keeps beside them.
+"""Put a worktree's files, and what git keeps beside them, as an undo wants them.
 
-The journal says what each path is and what it is to be. Every step can be taken again, because an
-undo may be killed at any: `gitgates recover` finishes it. Nothing is renamed over a file, and
-nothing is removed that no state has: it is moved to `kept`, and named.
+The journal has what each path is and what it will be. Every step can be repeated, because an undo
+may be killed at any: `gitgates recover` finishes it. Nothing is renamed over a file, and nothing is
+removed that no state has: it is moved to `kept`, and named.
 
 undo.journal   of one worktree, as long as an undo is under way
 """
@@ -39,7 +39,7 @@ _ATTEMPTS = 20  # against a writer that writes the same path again and again
 
 
 class Undo(Record):
-    """An undo: what it is for, and what is to be done. The fields of its journal."""
+    """An undo: what it is for, and what to do. The fields of its journal."""
 
     undone: tuple[str, ...] = ()  # the commits of the points
     numbers: tuple[int, ...] = ()  # that are undone by it; none if only a part of them is
@@ -52,7 +52,7 @@ class Undo(Record):
 
 
 def put_back(repo: Repo, limits: Limits, undo: Undo) -> tuple[Point | None, list[str]]:
-    """Do what an undo wants; return the point that it is itself, and notes for the person.
+    """Carry out an undo; return its own point, and notes for the person.
 
     Raises: StateError that names what could not be put back, when all else is; GitError, OSError.
     """
@@ -226,7 +226,7 @@ class _Files:
             os.fchmod(fd, stat.S_IMODE(mode))
 
     def _give(self, path: str) -> None:
-        """Give the new file to whom it belonged."""
+        """Give the new file its former owner."""
         user, group = self._owners.get(path, self._owner)
         now = os.lstat(self._part_abs)
         if (now.st_uid, now.st_gid) == (user, group):

@@ -1,4 +1,4 @@
-"""Which points an undo is about, and which of them are of the turn of the agent that calls."""
+"""Which points an undo is about, and which of them belong to the calling agent's turn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Selection(Record):
 def selected(points: list[Point], selection: Selection) -> list[Point]:
     """Return the points to undo, the oldest first.
 
-    From a point or a prompt on, all that its session has changed since. A point of somebody else
+    From a point or a prompt on, these are all changes by its session since. Somebody else's point
     is undone alone, and only by its id.
 
     Raises: UsageError if there is none.
@@ -115,7 +115,7 @@ class OwnTurn(Record):
 
 
 def current_turn(repo: Repo, nonce: str) -> OwnTurn | None:
-    """Return the turn of the caller, by what the command was given before it ran; None: unknown.
+    """Return the caller's turn, by what the command was given before it ran; None: unknown.
 
     Raises: UsageError, StateError as `identify`.
     """

@@ -40,7 +40,7 @@ def _limits(config: Config) -> Limits:
 def repository_limits(repo: Repo) -> Limits:
     """Return the limits of a repository; the defaults if its configuration is invalid.
 
-    What has made it so may be what is to be undone.
+    The change that has made it so may be the one to undo.
     """
     try:
         config = load(repo.root_abs, repo.config_cache_abs)

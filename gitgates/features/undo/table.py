@@ -1,7 +1,7 @@
 """What commands remove or overwrite, as a table: what they name, or are about.
 
-A command that is not in it is covered by the save point before it. In doubt, it is the folder that
-the command is about.
+Commands that it lacks are covered by the save point before them. In doubt, a command is about its
+folder.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ _JOINTS = str.maketrans(dict.fromkeys(";&|()`\n\"'{}=<$", " ") | {"\\": ""})
 
 
 def may_matter(command: str, config: Config) -> bool:
-    """Return whether `answer` has to be asked about a command, which loads the parser."""
+    """Return whether `answer` must be asked about a command, which loads the parser."""
     if setting_of(config, "destructive") != "off":
         return True
     if setting_of(config, "lost_work") == "off":

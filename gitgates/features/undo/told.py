@@ -29,8 +29,8 @@ _BRANCHES = "refs/heads/"
 def told(repo: Repo, point: Point, *, is_command: bool = True) -> str:
     """Return the line on what a point has destroyed that no commit has; empty: nothing.
 
-    A session may do with its own work as it likes. What a tool that edits has overwritten is no
-    news: only what it has removed.
+    A session may do as it likes with its own work. What an editing tool has overwritten is no
+    news; only what it has removed is.
 
     Raises: StateError, GitError.
     """
@@ -86,7 +86,7 @@ def _stash(moment: Moment) -> set[str]:
 
 
 def _not_own(repo: Repo, point: Point, lost: Mapping[str, Version]) -> list[str]:
-    """Return the paths in which there is work that is not of the point's session alone."""
+    """Return the paths with work that is not only the point's session's."""
 
     def is_own(author: Author) -> bool:
         return (author.kind, author.name) == (point.author.kind, point.author.name)
@@ -122,7 +122,7 @@ def _stash_and_branches(repo: Repo, before: Moment, after: Moment) -> list[str]:
 
 
 def _staged(moments: Moments, before: Moment, after: Moment) -> list[str]:
-    """Return the paths whose staged content is nowhere any more."""
+    """Return the paths whose staged content no longer exists anywhere."""
     if before.state.entries == after.state.entries:
         return []
     repo = moments.repo

@@ -24,7 +24,7 @@ _MOST_SHOWN = 5
 
 
 def begin(call: Call) -> Verdict:
-    """Look at what there is when a session begins; say what is too large to be saved."""
+    """Look at the files when a session begins; say which are too large to be saved."""
     return _large_files(call, recorder.begin(call).look)
 
 
@@ -89,7 +89,7 @@ def _answer(call: Call, look: Look | None) -> Answer | None:
 
 
 def after(call: Call) -> Verdict:
-    """Take a save point after a tool; say how what it has destroyed comes back."""
+    """Take a save point after a tool; say how to get back what it has destroyed."""
     point = recorder.observe(call).point
     if not (point and point.parent and recorder.may_write(call.payload)):
         return Verdict()

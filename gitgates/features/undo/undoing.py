@@ -1,8 +1,8 @@
 """What to undo, and what the files will be then.
 
 The points are undone one by one, the newest first, each for the files that it has changed. If a
-file is not as the point has left it, somebody has changed it since: then that change is merged, and
-if it conflicts, the point's version is put in place, and the other is kept beside.
+file differs from what the point has left, somebody has changed it since: then that change is
+merged, or in a conflict kept beside the point's version.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def plan(
 def _left(
     moments: Moments, point: Point, before: Mapping[str, str], paths: tuple[str, ...]
 ) -> set[str]:
-    """Return notes on what was left out, and is not there any more as it was."""
+    """Return notes on what was left out, and has changed or gone since."""
     after, root_abs = moments.of(point).state.left_out, moments.repo.root_abs
     notes = set[str]()
     for path, why in before.items():

@@ -1,4 +1,4 @@
-"""What the commands of a line remove or overwrite, by the table; and what of it cannot be saved."""
+"""What a line's commands remove or overwrite, by the table, and what of it cannot be saved."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Search:
         self._left_out = {**look.all_left_out, **modules} if look else {}
 
     def of(self, threat: Threat, cwd_abs: str) -> Iterator[Unsavable]:
-        """Yield what cannot be saved of what a command destroys that runs in a folder."""
+        """Yield what cannot be saved of what a command in a folder destroys."""
         folder_abs = os.path.join(cwd_abs, threat.folder)
         if threat.takes:
             yield from self._of_git(threat, folder_abs)
@@ -191,7 +191,7 @@ class Search:
         return table.TRACKED if self._git.ask("ls-files", "--", path).stdout else table.UNTRACKED
 
     def _linked(self, folder_abs: str, names: tuple[str, ...] = ()) -> Iterator[Unsavable]:
-        """Yield the other worktrees below a folder that have what no commit has."""
+        """Yield the other worktrees below a folder that have uncommitted content."""
         if not os.path.isdir(f"{self._common_abs}/worktrees"):
             return
         for line in self._git.lines("worktree", "list", "--porcelain"):
@@ -351,7 +351,7 @@ def threats(commands: tuple[SimpleCommand, ...]) -> Iterator[tuple[SimpleCommand
 
 
 def _by_table(command: SimpleCommand, earlier: tuple[SimpleCommand, ...]) -> Threat | None:
-    """Return what a command is about, by all rows that it has."""
+    """Return what a command is about, by all of its rows."""
     words = (os.path.basename(command.words[0]), *command.words[1:])
     call = call_of(words)
     rest, heads = call.rest if call else words[1:], [words[0]]
@@ -419,7 +419,7 @@ def _operands(row: Row, options: Options) -> tuple[str, ...]:
 
 
 def _fed(found: Threat, command: SimpleCommand, earlier: Iterable[SimpleCommand]) -> Threat:
-    """Return it with what xargs or find give to it; where only they know: a folder."""
+    """Return it with what xargs or find give to it; if only they know that, a folder."""
     own = tuple(path for path in found.paths if _PLACE not in path and path != UNKNOWN)
     is_read = command.fed and len(own) < len(found.paths)
     if not (command.is_fed or is_read):
