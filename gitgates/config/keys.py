@@ -281,8 +281,8 @@ GATE_KEYS: tuple[Key, ...] = (
         "repository and worktree that name the same take turns. "
         "[How](../how-to/parallel.md#ports-and-databases)."
     ),
-    Key("retry", v.RETRY, weaker="greater").meaning(
-        "How often a gate that fails runs again on the same content, up to 9 times. If it passes "
+    Key("retry", v.COUNT, weaker="greater").meaning(
+        "How often a gate that fails runs again on the same content. If it passes "
         "then, it is `flaky`: a warning, and no pass that is reused. Unset: 0. "
         "[How](../how-to/add-a-gate.md#a-flaky-gate)."
     ),

@@ -62,7 +62,6 @@ _LONGEST_SHOWN = 60
 _LONGEST_S = 7 * 24 * 3600.0
 _MOST_DAYS = 3650
 _MOST = 1e9  # of lines, or of files
-_MOST_RETRIES = 9
 _LONGEST_RESOURCE = 100
 _A_RESOURCE = "a name of up to 100 characters on one line, such as port:5432"
 
@@ -187,12 +186,6 @@ def _resource_counts(value: object) -> tuple[tuple[str, int], ...]:
 def _is_resource(name: str) -> bool:
     is_line = name.isprintable() and name == name.strip()
     return is_line and 0 < len(name) <= _LONGEST_RESOURCE
-
-
-def _retry(value: object) -> int:
-    if not is_whole(value) or not 0 <= value <= _MOST_RETRIES:
-        raise BadValue(f"a whole number from 0 to {_MOST_RETRIES}")
-    return value
 
 
 def _day(value: object) -> str:
@@ -494,7 +487,6 @@ RESOURCE_COUNTS = ValueType(
     _resource_counts,
     {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
 )
-RETRY = ValueType(_retry, {"type": "integer", "minimum": 0, "maximum": _MOST_RETRIES})
 # To JSON Schema, a date of TOML is a text for some readers, and nothing that it knows for others.
 _NO_DAY = {"type": ["object", "array", "number", "boolean", "null"]}
 DAY = ValueType(_day, {"format": "date", "not": _NO_DAY})

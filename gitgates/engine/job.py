@@ -49,16 +49,21 @@ if TYPE_CHECKING:
 _STRACE_BYTES = 4096  # of arguments in front of those of a gate that is observed
 
 
-class Deadline(Record):
+class Deadline:
     """The end of the time that all gates of an event have together."""
 
-    at: float  # of the monotonic clock
-    limit_s: float  # what it was in the beginning, for people
-    is_extended: bool = False  # by the time in which a gate waits: no host gives up
+    def __init__(self, at: float, limit_s: float, *, is_extended: bool = False) -> None:
+        self.at = at  # of the monotonic clock
+        self.limit_s = limit_s  # what it was in the beginning, for people
+        self.is_extended = is_extended  # by the time that gates wait: no host gives up
 
     def left_s(self) -> float:
         """Return how much of it is left; 0 if it is over."""
         return max(self.at - time.monotonic(), 0.0)
+
+    def has_waited(self, seconds: float) -> None:
+        """Note that a gate has waited, which does not count if no host gives up."""
+        self.at += seconds if self.is_extended else 0.0
 
 
 class RunOptions(Record):
@@ -242,15 +247,16 @@ class Job:
 
     def with_failed(self, result: GateResult) -> GateResult:
         """Return the result together with those before on the same content."""
-        if not self.failed:
+        if not self.failed or result.changed_paths:
             return result
         first = self.failed[0]
-        seconds = sum(each.duration_s for each in (*self.failed, result))
-        if result.status == "passed" and not result.changed_paths:
+        if result.status == "passed":
             reason = f"{describe(first)}, then passed on the same content"
+            seconds = sum(each.duration_s for each in (*self.failed, result))
             return first._replace(status="flaky", reason=reason, duration_s=seconds)
-        reason = f"so it ended {len(self.failed) + 1} times"
-        return result._replace(reason="; ".join(filter(None, (result.reason, reason))))
+        reason = f"none of {len(self.failed) + 1} runs passed"
+        last = first if result.status == "unchecked" else result
+        return last._replace(reason="; ".join(filter(None, (last.reason, reason))))
 
     def _begin(self, commands: list[Command], folder: str = "") -> None:
         self.commands = commands
@@ -264,8 +270,11 @@ class Job:
         while self.commands and len(self.children) < self.at_once:
             left_s = self._context.left_s(self.began, self.gate)
             command, strace = self._prepared(self.commands.pop(0), left_s)
-            with Inherited(self.admission.held_fd):
-                child = group.start(command, left_s, self._next_capture(), strace=strace)
+            if (held_fd := self.admission.held_fd) >= 0:
+                os.set_inheritable(held_fd, True)
+            child = group.start(command, left_s, self._next_capture(), strace=strace)
+            if held_fd >= 0:
+                os.set_inheritable(held_fd, False)
             if isinstance(child, str):
                 if not self._take(Ending(not_started=child)):
                     return False
@@ -354,23 +363,6 @@ class Job:
         if result.status == "not-started" and result.reason.startswith(NOT_FOUND):
             result = with_program(result, self.gate, self._context.repo.env)
         return result
-
-
-class Inherited:
-    """A context in which processes that are started inherit a descriptor; -1: none."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-
-    def __enter__(self) -> None:
-        self._set(inheritable=True)
-
-    def __exit__(self, *exc: object) -> None:
-        self._set(inheritable=False)
-
-    def _set(self, *, inheritable: bool) -> None:
-        if self._fd >= 0:
-            os.set_inheritable(self._fd, inheritable)
 
 
 class BaseJob(Job):

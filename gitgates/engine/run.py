@@ -308,12 +308,8 @@ class _Run:
         job = self._job(due, admission, group)
         since, _place = self.waiting.pop(gate.name, (time.monotonic(), 0))
         job.waited_s = time.monotonic() - since
-        deadline = self.options.deadline
-        if deadline and deadline.is_extended:
-            options = self.options._replace(
-                deadline=deadline._replace(at=deadline.at + job.waited_s)
-            )
-            self.options = self.context.options = options
+        if self.options.deadline:
+            self.options.deadline.has_waited(job.waited_s)
         job.began -= self.remote.attempt(due).spent_s if self.remote and not is_remote else 0.0
         self.listener.started(gate.name)
         self.jobs.append(job)

@@ -316,6 +316,8 @@ def _traits(gate: Gate) -> str:
         f"takes {gate.weight} slots": gate.weight > 1,
         f"has {', '.join(gate.resources)} for itself": bool(gate.resources),
         "is split over the free slots": gate.parallel,
+        f"runs up to {gate.runs} times if it fails": gate.runs > 1,
+        f"only warns until {gate.quarantine_until}": bool(gate.quarantine_until),
         "is required": gate.required,
         f"sets {', '.join(name for name, _value in gate.env)}": bool(gate.env),
         f"git_env = {gate.git_env}": gate.git_env != "auto",

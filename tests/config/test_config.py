@@ -139,9 +139,7 @@ BAD: list[tuple[str, str, str]] = [
         '{ " " = 1 }',
         'got {   = 1 }, expected names of up to 100 characters on one line. " " is none.',
     ),
-    ("retry", "-1", "got -1, expected a whole number from 0 to 9"),
-    ("retry", "10", "got 10, expected a whole number from 0 to 9"),
-    ("retry", "true", "got true, expected a whole number from 0 to 9"),
+    ("retry", "-1", "got -1, expected a whole number, 0 or more"),
     (
         "quarantine_until",
         '"2027-01-31"',

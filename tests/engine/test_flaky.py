@@ -44,9 +44,16 @@ def test_a_failure_that_stays_is_one(repo: Repo, out: Path) -> None:
     decision = run(repo, gate('echo x >> "$OUT/runs"; exit 3', retry=2))
     assert (decision.verdict, describe(results(decision)[0])) == (
         BLOCK,
-        "failed (exit status 3; so it ended 3 times)",
+        "failed (exit status 3; none of 3 runs passed)",
     )
     assert (out / "runs").read_text() == "x\nx\nx\n"
+
+
+def test_nothing_checked_after_a_failure_is_no_pass(repo: Repo, out: Path) -> None:
+    command = f'{ONCE} && echo "No tests found, exiting with code 0"'
+    (result,) = results(run(repo, gate(command, retry=1, failures="jest")))
+    assert describe(result) == "failed (exit status 1; none of 2 runs passed)"
+    assert out.exists()
 
 
 @pytest.mark.parametrize("retry", [None, 0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import Config, Decision, Event, Gate
 from gitgates.engine.job import Deadline, RunOptions
-from gitgates.proc.resources import Resources
+from gitgates.proc.resources import Resources, Wait
 
 # Fails where another one runs at the same time.
 ALONE = 'mkdir "$OUT/alone" && sleep 0.05 && rmdir "$OUT/alone" && echo "$PWD" >> "$OUT/ran"'
@@ -116,6 +117,26 @@ def test_two_gates_on_one_port_never_overlap(
     assert [end["exit_status"] for end in ends] == [0] * count
     assert sorted((out / "ran").read_text().split()) == sorted(trees)
     assert os.listdir(folder) == ["lock"]
+
+
+@pytest.mark.slow
+def test_a_killed_run_leaves_the_resource_to_its_gate(repo: Repo, folder: str, out: Path) -> None:
+    command = 'echo $$ > "$OUT/pid.new"; mv "$OUT/pid.new" "$OUT/pid"; sleep 60'
+    repo.config(
+        f"[gates.t]\ncommand = '{command}'\nresources = ['db']\n[hooks.manual]\ngates = ['t']\n"
+    )
+    killed = subprocess.Popen(["gitgates", "run", "-q", "manual"], cwd=repo.path)
+    while not (out / "pid").exists():
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    other = Resources(folder, {}, "/other", is_urgent=False)
+    assert isinstance(other.take("t", ("db",), 0.0), Wait)
+    os.killpg(int((out / "pid").read_text()), signal.SIGKILL)
+    while isinstance(other.take("t", ("db",), 0.0), Wait):
+        time.sleep(0.01)
+    other.close()
 
 
 @pytest.mark.parametrize("is_extended", [True, False])
