@@ -52,6 +52,11 @@ class Source(Record):
         """The name of the agent for a person."""
         return agent_host(self.agent).TITLE
 
+    @property
+    def trouble(self) -> tuple[str, str]:
+        """Why it cannot be read, and what to do."""
+        return f"cannot be read: {self.broken}", "fix the file"
+
     def problem(self, what: str, fix: str = "") -> Finding:
         """Return a problem with it."""
         return Finding("problem", "agent", self.location, what, fix)
@@ -114,8 +119,17 @@ def check_agents(subject: Subject) -> Iterator[Finding]:
     used = [agent for agent, sources in sources_of.items() if any(s.own_hooks for s in sources)]
     everything = [source for sources in sources_of.values() for source in sources]
     if not used and config and is_reason(config):
-        broken = [_unreadable(source) for source in everything if source.broken]
-        yield from broken or [_not_installed(config, everything)]
+        broken = [source.problem(*source.trouble) for source in everything if source.broken]
+        yield from broken
+        # A problem if some command was meant to call us, as a misspelt one.
+        hooks = (hook for source in everything for hook in source.settings.hooks)
+        is_meant = any(speaks_of_us(hook.command) for hook in hooks)
+        events = ", ".join(entry.event for entry in entries(config, DEFAULT_AGENT))
+        where = os.path.relpath(agent_host(DEFAULT_AGENT).settings_files("/", {})["project"], "/")
+        what = f"no coding agent runs the gates: none calls gitgates at {events}"
+        fix = f"gitgates install-hooks --agent {DEFAULT_AGENT}"
+        if not broken:
+            yield Finding("problem" if is_meant else "note", "agent", where, what, fix)
     for agent in used:
         findings = list(_check(subject, sources_of[agent]))
         wrong = {finding.where for finding in findings if finding.severity == "problem"}
@@ -130,16 +144,6 @@ def check_agents(subject: Subject) -> Iterator[Finding]:
             fix = f"gitgates install-hooks --agent {agent}{scope}"
             what = f"{agent_host(agent).TITLE} is here ({why}), and has no hooks of gitgates"
             yield Finding("note", "agent", repo.root_abs, what, fix)
-
-
-def _not_installed(config: Config, sources: list[Source]) -> Finding:
-    """Say that no agent calls us: a problem if some command was meant to, as a misspelt one."""
-    is_meant = any(speaks_of_us(hook.command) for s in sources for hook in s.settings.hooks)
-    events = ", ".join(entry.event for entry in entries(config, DEFAULT_AGENT))
-    location = os.path.relpath(agent_host(DEFAULT_AGENT).settings_files("/", {})["project"], "/")
-    what = f"no coding agent runs the gates: none calls gitgates at {events}"
-    fix = f"gitgates install-hooks --agent {DEFAULT_AGENT}"
-    return Finding("problem" if is_meant else "note", "agent", location, what, fix)
 
 
 def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
@@ -171,13 +175,9 @@ def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
     limits = agent_needs.limits(config, first.agent) if needed else []
     yield from (first.note(limit) for limit in limits)
     for limit in agents.hidden(first.agent, repo.root_abs, repo.env) if needed else ():
-        is_ours = first.scope == "user"  # the settings that are ignored
         fix = f"gitgates install-hooks --agent {first.agent}"
-        yield (first.problem if is_ours else first.note)(limit, fix)
-
-
-def _unreadable(source: Source) -> Finding:
-    return source.problem(f"cannot be read: {source.broken}", "fix the file")
+        # A problem if those are the settings that are ignored.
+        yield (first.problem if first.scope == "user" else first.note)(limit, fix)
 
 
 def _disabled(sources: list[Source], repo: Repo) -> Iterator[Finding]:
@@ -190,7 +190,7 @@ def _disabled(sources: list[Source], repo: Repo) -> Iterator[Finding]:
     fix = f"take `{host.OFF.key}` out of it"
     for source in sources:
         if source.broken:
-            yield _unreadable(source)
+            yield source.problem(*source.trouble)
         if source in off and source.settings.off:
             yield source.problem(what, fix)
         for trouble, cure in source.settings.troubles.items():
@@ -214,30 +214,25 @@ def _disabled(sources: list[Source], repo: Repo) -> Iterator[Finding]:
 def _outdated(source: Source, needed: tuple[Entry, ...]) -> Iterator[Finding]:
     """Find hooks that miss a tool, end before the gates do, may be skipped, or are not needed."""
     expected = {entry.event: entry for entry in needed}
-    uninstall = source.install.replace("install-hooks", "uninstall-hooks")
     for hook in source.own_hooks:
-        entry = expected.get(hook.event, Entry(hook.event, 0, hook.matcher))
-        fine = (None, "", "*", entry.matcher)
-        if kind_of(hook.event) in _MATCHED and hook.matcher not in fine:
-            what = (
-                f"its matcher at {hook.event} is `{hook.matcher}`, "
-                f"where install-hooks writes `{entry.matcher or '*'}`"
-            )
-            yield source.problem(what, source.install)
+        at, fix = hook.event, source.install
+        entry = expected.get(at, Entry(at, 0, hook.matcher))
+        if kind_of(at) in _MATCHED and hook.matcher not in (None, "", "*", entry.matcher):
+            writes = f"where install-hooks writes `{entry.matcher or '*'}`"
+            yield source.problem(f"its matcher at {at} is `{hook.matcher}`, {writes}", fix)
         if hook.loose:
-            what = f"calls gitgates at {hook.event}, but {hook.loose}"
-            yield source.problem(what, source.install)
+            yield source.problem(f"calls gitgates at {at}, but {hook.loose}", fix)
         elif hook.timeout_s < entry.timeout_s:
             what = (
-                f"{source.title} ends {hook.event} after {hook.timeout_s:g} s, and then lets "
-                f"everything through; the gates may take until {entry.timeout_s} s"
+                f"{source.title} ends {at} after {hook.timeout_s:g} s, and then lets everything "
+                f"through; the gates may take until {entry.timeout_s} s"
             )
             take_out = f"{agent_settings(source.agent).TAKE_PLUGIN_OUT}; then: "
-            is_plugin = source.scope == "plugin"
-            yield source.problem(what, f"{take_out if is_plugin else ''}{source.install}")
+            yield source.problem(what, f"{take_out if source.scope == 'plugin' else ''}{fix}")
     idle = [hook.event for hook in source.own_hooks if hook.event not in expected]
     if idle and source.scope in ("project", "local"):  # others serve more than this repository
         what = f"calls gitgates at {', '.join(dict.fromkeys(idle))}, which is not needed"
+        uninstall = source.install.replace("install-hooks", "uninstall-hooks")
         yield source.note(what, source.install if needed else uninstall)
 
 

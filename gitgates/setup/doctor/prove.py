@@ -14,6 +14,7 @@ from functools import partial
 
 from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_OF
+from gitgates.edit.user_file import content
 from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.proc.call import CompletedProcess, call, call_detached
@@ -22,10 +23,9 @@ from gitgates.setup.doctor.findings import Subject, Worktree
 from gitgates.setup.doctor.hooks import may_start
 from gitgates.setup.install import agents
 from gitgates.setup.install.framework import FILE
-from gitgates.setup.install.githooks import read_hook
+from gitgates.setup.install.githooks import HookFile, read_hook
 from gitgates.setup.install.manager_lines import of_framework
 from gitgates.setup.install.managers import FRAMEWORK
-from gitgates.store.files import open_regular
 from gitgates.verbs.finding import Finding
 
 GATE = "gitgates-doctor-proof"
@@ -36,20 +36,7 @@ command = "test -e '@PASSES@'"
 [hooks.@HOOK@]
 gates = ["{GATE}"]
 """
-# Whatever the person's settings of git are, nothing here is signed, and the only hooks are ours.
-_CONFIG = """\
-[core]
-\thooksPath = @ROOT@/.git/hooks
-[commit]
-\tgpgSign = false
-[push]
-\tgpgSign = false
-[user]
-\tname = doctor
-\temail = doctor@example.invalid
-[remote "origin"]
-\turl = ../remote
-"""
+_CONFIG_ABS = os.path.join(os.path.dirname(__file__), "throwaway.gitconfig")
 _SETUP = """\
 git init -q --template= . && cat >>.git/config && mkdir -p .git/hooks &&
 git add -A && git commit -q -m settings
@@ -166,7 +153,9 @@ def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
         os.mkdir(repo.root_abs)
         settings = _SETTINGS.replace("@HOOK@", hook).replace("@PASSES@", repo.passes_abs)
         repo.write("gitgates.toml", settings.encode())
-        process = repo.run(_SETUP, _CONFIG.replace("@ROOT@", repo.root_abs).encode())
+        with open(_CONFIG_ABS, encoding="utf-8") as file:
+            config = file.read().replace("@ROOT@", repo.root_abs)
+        process = repo.run(_SETUP, config.encode())
         if process.exit_status != 0:
             why = _last_line(process) or f"exit status {process.exit_status}"
             raise GitError(f"cannot create a repository to test in: {why}")
@@ -177,70 +166,55 @@ def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
 
 
 def _prove_git(worktree: Worktree) -> Iterator[Finding]:
-    """Try our shim, the hooks that it runs first, and the framework's hook that runs our stage."""
+    """Try our shim, the framework's hook that runs our stage, and the hooks that our shim runs."""
     folder_abs = worktree.folder.path_abs
     files = [read_hook(os.path.join(folder_abs, hook)) for hook in _PROVABLE_HOOKS]
     shims = [file for file in files if file.kind == "shim" and may_start(file, worktree.repo)]
-    served = [
-        file
-        for file in files
-        if file.manager
-        and file.manager.name in FRAMEWORK
-        and any((name, file.hook) in worktree.calls for name in FRAMEWORK)
-    ]
+    stages = {hook for name, hook in worktree.calls if name in FRAMEWORK}
+    by_framework = [f for f in files if f.manager and f.manager.name in FRAMEWORK]
+    served = [file for file in by_framework if file.hook in stages]
     for file in (*shims[:1], *served[:1]):
-        yield _try_hook(file.path_abs, worktree)
+        verb = "push" if file.hook == "pre-push" else "commit"
+        with _throwaway_with(file, worktree.repo.env) as repo:
+            passed = _refusal(repo, file.hook, passes=True)
+            failed = passed or _refusal(repo, file.hook, passes=False)
+        what = "" if GATE in failed else f"a {verb} is refused, but not for its gate: {failed}"
+        what = what if failed else f"a {verb} whose gate fails goes through"
+        what = f"a {verb} whose gates pass is refused: {passed}" if passed else what
+        fine = Finding("ok", "proof", worktree.display_path(file.path_abs), "")
+        proved = fine._replace(what=f"proved: a {verb} whose gate fails is refused")
+        wrong = fine._replace(severity="problem", what=what, mend="gitgates doctor")
+        yield wrong if what else proved
     for file in shims:
         if is_kept(file.path_abs):
-            yield _try_kept(file.path_abs, worktree)
+            yield _try_kept(file, worktree)
 
 
-def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
+def _try_kept(file: HookFile, worktree: Worktree) -> Finding:
     """Try whether the previous hook is run, by its name, and can refuse.
 
     A shell script replaces it: the hook itself does not belong in a throwaway.
     """
-    hook = os.path.basename(hook_abs)
     script = f'#!/bin/sh\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'.encode()
-    with _throwaway_with(hook_abs, worktree) as repo:
-        repo.write(f".git/hooks/{hook}{SUFFIX}", script, 0o755)
-        refused = _refusal(repo, hook, passes=True)
-    location = worktree.display_path(hook_abs) + SUFFIX
-    if f"{_KEPT} {hook} " in f"{refused} ":
+    with _throwaway_with(file, worktree.repo.env) as repo:
+        repo.write(f".git/hooks/{file.hook}{SUFFIX}", script, 0o755)
+        refused = _refusal(repo, file.hook, passes=True)
+    location = worktree.display_path(file.kept_abs)
+    if f"{_KEPT} {file.hook} " in f"{refused} ":
         what = "proved: it runs under its own name, and its refusal counts"
         return Finding("ok", "proof", location, what)
     what = f"the previous hook has no effect: {refused or 'it is not run'}"
     return Finding("problem", "proof", location, what, "gitgates install-hooks")
 
 
-def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
-    """Try the file of a hook."""
-    hook = os.path.basename(hook_abs)
-    verb = "push" if hook == "pre-push" else "commit"
-    with _throwaway_with(hook_abs, worktree) as repo:
-        passed = _refusal(repo, hook, passes=True)
-        failed = passed or _refusal(repo, hook, passes=False)
-    location = worktree.display_path(hook_abs)
-    if passed:
-        what = f"a {verb} whose gates pass is refused: {passed}"
-    elif not failed:
-        what = f"a {verb} whose gate fails goes through"
-    elif GATE not in failed:
-        what = f"a {verb} is refused, but not for its gate: {failed}"
-    else:
-        return Finding("ok", "proof", location, f"proved: a {verb} whose gate fails is refused")
-    return Finding("problem", "proof", location, what, "gitgates doctor")
-
-
 @contextmanager
-def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
+def _throwaway_with(file: HookFile, env: Mapping[str, str]) -> Iterator[Throwaway]:
     """Yield a repository that has a hook as it is installed."""
-    hook = os.path.basename(hook_abs)
-    with _throwaway(hook, worktree.repo.env) as repo:
-        with open(hook_abs, "rb", opener=open_regular) as file:
-            repo.write(f".git/hooks/{hook}", file.read(), os.stat(hook_abs).st_mode & 0o777)
+    with _throwaway(file.hook, env) as repo:
+        mode = os.stat(file.path_abs).st_mode & 0o777
+        repo.write(f".git/hooks/{file.hook}", content(file.path_abs), mode)
         # As install-hooks prints it: the repository's own file could start anything.
-        repo.write(FILE, f"repos:\n{of_framework((hook,), FILE)}".encode())
+        repo.write(FILE, f"repos:\n{of_framework((file.hook,), FILE)}".encode())
         yield repo
 
 
@@ -288,15 +262,12 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     fine = Finding(severity="ok", check="proof", where=source.location, what="")
     events = [event for event in provable if event in own_hooks and event in (gated or provable)]
     if not events:
-        which = (
-            "that has gates and can be blocked: nothing to prove"
-            if own_hooks
-            else "that can be blocked"
-        )
-        return fine._replace(severity="note", what=f"calls gitgates at no event {which}")
-    event = events[0]
+        gates, end = ("has gates and ", ": nothing to prove") if own_hooks else ("", "")
+        what = f"calls gitgates at no event that {gates}can be blocked{end}"
+        return fine._replace(severity="note", what=what)
+    event, command = events[0], own_hooks[events[0]]
     wrong = fine._replace(severity="problem", mend="gitgates doctor")
-    program = agents.program_of(own_hooks[event], source.agent)
+    program = agents.program_of(command, source.agent)
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tested: {program} is not the gitgates of this machine")
     answers = []
@@ -305,9 +276,9 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
             session = f"gitgates-doctor-{passes}"
             sample = partial(client.sample, root_abs=repo.root_abs, session=session)
             if host.has("session-start"):
-                repo.run(own_hooks[event], sample(HOOK_OF["session-start"]))
+                repo.run(command, sample(HOOK_OF["session-start"]))
             repo.change(passes=passes)
-            answers.append(repo.run(own_hooks[event], sample(event, file="work")))
+            answers.append(repo.run(command, sample(event, file="work")))
     passed, failed = answers
     if host.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked although the gates pass")
