@@ -71,10 +71,10 @@ def _framework(runner: str, hooks: list[str], jobs: list[ManagerJob]) -> Manager
         "description": f"The {'other ' if jobs else ''}hooks of {FILE}",
         "pre-commit": True,
         "writes": True,  # its fixers may
-        **({"runner": runner} if runner == "prek" else {}),
-        **({"env": {"SKIP": ",".join(job.name for job in jobs)}} if jobs else {}),
+        "runner": runner if runner == "prek" else "",
+        "env": {"SKIP": ",".join(job.name for job in jobs)} if jobs else {},
     }
-    return ManagerJob("pre-commit", tuple(hooks), keys, runner)
+    return ManagerJob("pre-commit", tuple(hooks), only_set(**keys), runner)
 
 
 def _job(hook: dict[str, Any], settings: dict[str, Any], names: Mapping[str, int]) -> ManagerJob:

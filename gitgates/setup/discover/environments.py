@@ -40,16 +40,15 @@ class Environments:
         self, row: dict[str, Any], folder: ProjectFolder, task: str, env: str
     ) -> tuple[str, str]:
         """Return the command that runs a task, and why it cannot start, if it cannot."""
+        if row["call"] == "{path}":
+            return shlex.quote(env if "/" in env else f"./{env}"), ""
         task = task if re.fullmatch(r"[\w./:@+-]+", task) else shlex.quote(task)
         prefix = "" if env == "default" else f"{env}:"
         command = row["call"].replace("{env}:", prefix).replace("{task}", task)
         command = command.replace("{node}", self._node(folder))
-        if row["call"] == "{path}":
-            return shlex.quote(env if "/" in env else f"./{env}"), ""
         if row.get("python"):
             return self._python(command, folder)
-        ecosystem = row.get("ecosystem", "")
-        return command, self._missing(command, folder) or self._not_installed(ecosystem, folder)
+        return command, self._missing(command, folder, row.get("ecosystem", ""))
 
     def tool(self, row: dict[str, Any], ecosystem: str, folder: ProjectFolder) -> tuple[str, str]:
         """Return the command that runs a tool, and why it cannot start, if it cannot."""
@@ -58,15 +57,14 @@ class Environments:
             return self._python(command, folder)
         if row.get("node"):
             return self._node_tool(command, folder)
-        program = row.get("program", "")
-        missing = self._missing(program or command, folder)
-        return command, missing or self._not_installed(ecosystem, folder)
+        return command, self._missing(row.get("program", "") or command, folder, ecosystem)
 
-    def _missing(self, command: str, folder: ProjectFolder) -> str:
+    def _missing(self, command: str, folder: ProjectFolder, ecosystem: str = "") -> str:
         program = command.split(maxsplit=1)[0]
-        if "/" not in program:
-            return self._not_found(program)
-        return "" if folder.has(program) else f"{program} is not found"
+        is_file = "/" in program
+        missing = "" if is_file and folder.has(program) else f"{program} is not found"
+        missing = missing if is_file else self._not_found(program)
+        return missing or self._not_installed(ecosystem, folder)
 
     def _not_installed(self, ecosystem: str, folder: ProjectFolder) -> str:
         """Return what to install first, if a folder needs packages and has none."""

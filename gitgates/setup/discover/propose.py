@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from gitgates.config import load
@@ -15,6 +14,7 @@ from gitgates.core.lifecycle import AGENT_KINDS, HOOK_OF, kind_of
 from gitgates.core.policy import policy_gates
 from gitgates.core.record import Record
 from gitgates.core.types import Config
+from gitgates.edit.user_file import content
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
 from gitgates.setup.discover.candidates import KINDS, GateCandidate, TryResult, find_candidates
 from gitgates.setup.discover.folder import KNOWN, Tree
@@ -25,7 +25,7 @@ from gitgates.setup.discover.others import (
     find_framework,
     managed_hooks,
 )
-from gitgates.setup.task_files import list_folder, read_text
+from gitgates.setup.task_files import list_folder
 from gitgates.worktree.lock_files import as_setting, install_commands
 
 USUAL = ("pre-commit", "pre-push", "manual")
@@ -253,22 +253,15 @@ def agents_used(root_abs: str) -> list[str]:
     for name, agent in AGENTS.items():
         rules_abs = os.path.join(root_abs, agent.rules)
         has_rules = agent.rules != _RULES_FILE and os.path.isfile(rules_abs)
-        has_settings = agent.settings and _has_more_than_permissions(root_abs, agent.settings)
-        if has_settings or (has_rules and not os.path.islink(rules_abs)):
+        folder_abs = os.path.join(root_abs, os.path.dirname(agent.settings))
+        files = list_folder(folder_abs) if agent.settings else []
+        has_more = any(
+            not file.endswith(_SETTINGS_ENDS) or b"hooks" in content(f"{folder_abs}/{file}")
+            for file in files
+        )
+        if has_more or (has_rules and not os.path.islink(rules_abs)):
             agents.append(name)
     return agents
-
-
-def _has_more_than_permissions(root_abs: str, settings: str) -> bool:
-    """Return whether the folder of an agent's settings has hooks in these, or other files."""
-    folder_abs = os.path.join(root_abs, os.path.dirname(settings))
-    for name in list_folder(folder_abs):
-        if not name.endswith(_SETTINGS_ENDS):
-            return True
-        with suppress(ValueError):
-            if "hooks" in read_text(os.path.join(folder_abs, name)):
-                return True
-    return False
 
 
 def wants_agent(root_abs: str) -> bool:
@@ -299,11 +292,9 @@ def propose(
     raw = load.read_files(root_abs)
     config = read_shared(raw)
     addition = _missing(choice, setup, config)
-    if with_agent and not any(
-        hook.gates and kind_of(hook.name) in AGENT_KINDS for hook in config.hooks
-    ):
-        addition = _with_agent(addition, config)
-    return make_edit(raw, addition)
+    kinds = {kind_of(hook.name) for hook in config.hooks if hook.gates}
+    is_wanted = with_agent and not any(kind in AGENT_KINDS for kind in kinds)
+    return make_edit(raw, _with_agent(addition, config) if is_wanted else addition)
 
 
 def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition:
@@ -322,25 +313,24 @@ def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition
     chosen = {name for hook in config.hooks for name in reachable_defined(hook.gates, existing)}
     waiting = new.keys() | (existing.keys() - chosen)
     configured = {hook.name for hook in config.hooks}
-    hooks = {
-        hook: [name for name in names if name in waiting]
-        for hook, names in choice.hooks.items()
+    tables: dict[str, dict[str, object]] = {}
+    for hook, gates in choice.hooks.items():
+        names = [name for name in gates if name in waiting]
         # A project that has hooks and none of this name does without it.
-        if hook != "manual" or hook in configured or not configured
-    }
-    tables = {
-        hook: {"gates": names, "strategy": "collect"} for hook, names in hooks.items() if names
-    }
-    # If gates run on what is pushed, that may differ from the working tree.
-    is_pushed = "pre-push" in (*tables, *configured)
-    setting = as_setting(setup)
-    others = {"worktree": {"setup": setting}} if is_pushed and setting else {}
-    # Without one, programs of a virtual environment are in the working tree alone.
+        if names and (hook != "manual" or hook in configured or not configured):
+            tables[hook] = {"gates": names, "strategy": "collect"}
+    # If gates run on what is pushed, that may be another content than that of the working tree.
+    setting = as_setting(setup) if "pre-push" in (*tables, *configured) else ""
     if "pre-push" in tables and not (setting or "worktree" in config.tuned):
+        # Programs of a virtual environment are in the working tree alone.
         texts = " ".join(str(table.get("command")) for table in new.values())
         tables["pre-push"] |= {"unstaged": "hide"} if _IN_VENV.search(texts) else {}
-    remarks = {"reuse": REUSE_REMARK, "on_fail": WARNING_REMARK}
-    return Addition(gates=new, hooks=tables, others=others, remarks=remarks)
+    return Addition(
+        gates=new,
+        hooks=tables,
+        others={"worktree": {"setup": setting}} if setting else {},
+        remarks={"reuse": REUSE_REMARK, "on_fail": WARNING_REMARK},
+    )
 
 
 def _with_agent(addition: Addition, config: Config) -> Addition:
@@ -354,11 +344,10 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
     lists += [(hook, table["gates"]) for hook, table in addition.hooks.items()]
     late = [name for hook, names in lists if hook in USUAL[1:] for name in names]
     names = late or [name for hook, names in lists if hook in USUAL for name in names]
-    looks = [n for n in dict.fromkeys(names) if n not in gates or not gates[n].get("writes")]
+    looks = [n for n in dict.fromkeys(names) if not gates.get(n, {}).get("writes")]
     quick = [name for name in looks if gates.get(name, {}).get("pass_files")]
-    hooks: dict[str, dict[str, object]] = {
-        HOOK_OF["turn-end"]: {"gates": [*looks, *policy_gates()], "strategy": "collect"}
-    }
+    stop: dict[str, object] = {"gates": [*looks, *policy_gates()], "strategy": "collect"}
+    hooks = {HOOK_OF["turn-end"]: stop}
     if quick:
         tools = [*agent_host(DEFAULT_AGENT).TOOLS.names["writes"][:2]]
         hooks[HOOK_OF["after-batch"]] = {"enabled_tools": tools, "gates": quick}
