@@ -97,7 +97,7 @@ def test_what_is_cancelled_is_not_what_failed(repo: Repo) -> None:
         gates.waits.command = "sleep 60"
         gates.first = {{command = "false", on_fail = "saves"}}
         gates.saves.command = 'touch "$OUT/up"; sleep 60'
-        gates.fails = {{command = '{until_up}; exit 3', on_fail = "%s"}}
+        gates.fails = {{command = '{until_up}; rm "$OUT/up"; exit 3', on_fail = "%s"}}
         [hooks.manual]
         gates = ["waits", "first", "fails"]
         strategy = "collect"
