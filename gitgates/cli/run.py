@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from shlex import quote
 from typing import Any, TypeVar
 
 import click
@@ -464,7 +465,7 @@ def _run(
         message = f"hook `{event.name}` has no gates; nothing was checked"
         hint = f"Hooks with gates: {list_hooks_with_gates(config)}."
         if any(gate.name == event.name for gate in config.gates):
-            hint = f"To run the gate of that name: gitgates run --gate {event.name}"
+            hint = f"To run the gate of that name: gitgates run --gate {quote(event.name)}"
         raise ConfigError(message, hint)
     return call
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+from shlex import quote
 from typing import Any
 
 import click
@@ -110,13 +111,19 @@ def list_command(fmt: str, limit: int) -> int:
 @click.argument("run_id", metavar="ID")
 @format_option
 def show(run_id: str, fmt: str) -> int:
-    """Show one run: ID is its name, a prefix of it, or `latest`.
+    """Show one run: ID is its name, a prefix of it, or `latest`, the newest with results.
 
     Prints its summary: as text on a terminal, elsewhere as Markdown (summary.md). As JSON, its
     result.json.
     """
     repo = current_repo()
-    run_abs = f"{repo.state_abs}/runs/{_find(repo, run_id)}"
+    run = _find(repo, run_id)
+    newer = [name for name in runs.run_ids(repo.state_abs) if name > run]
+    if run_id == "latest" and newer:
+        without = counted(len(newer), "newer one")
+        text = f"{run} is the newest run with results; {without} without, see: gitgates runs"
+        click.echo(f"gitgates: {text}", err=True)
+    run_abs = f"{repo.state_abs}/runs/{run}"
     try:
         name = artifacts.RESULT if fmt == "json" else artifacts.SUMMARY
         data = read_state(f"{run_abs}/{name}")
@@ -153,7 +160,7 @@ def restore(run_id: str, branch: str | None) -> int:
         )
     name = branch or f"headless-{run}"
     git.out("branch", "--no-track", name, f"{FAILED_REFS}/{run}")
-    click.echo(f"created branch {name}; to switch to it: git switch {name}")
+    click.echo(f"created branch {name}; to switch to it: git switch {quote(name)}")
     return errors.OK
 
 

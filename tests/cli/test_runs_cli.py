@@ -118,6 +118,9 @@ def test_a_run_is_shown_as_it_is_written(repo: Repo) -> None:
         assert repo.gitgates("runs", "show", name).stdout == (folder / "summary.md").read_bytes()
         shown = repo.gitgates("runs", "show", name, "--format", "json").stdout
         assert shown == (folder / "result.json").read_bytes()
+    newest = f"gitgates: {second} is the newest run with results; 1 newer one without"
+    assert newest in repo.gitgates("runs", "show", "latest").stderr.decode()
+    assert repo.gitgates("runs", "show", second).stderr == b""
 
 
 def test_a_run_that_is_not_there_names_what_there_is(repo: Repo) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from shlex import quote
 
 import click
 
@@ -128,7 +129,7 @@ def command(  # noqa: PLR0913 - its options
     if not selection and paths:
         raise errors.UsageError(
             f"got the path `{visible_line(words[0])}`, but not what to undo",
-            f"Put an ID in front of it, or --last: gitgates undo --last {words[0]}",
+            f"Put an ID in front of it, or --last: gitgates undo --last {quote(words[0])}",
         )
     if not selection:
         return _list(repo, fmt, shows_all=shows_all)

@@ -89,7 +89,8 @@ def test_what_is_undone_and_redone(worked: Repo, args: tuple[str, ...], texts: l
 WRONG = {
     ("99",): "there is no save point 99\n  For a list, see: gitgates undo",
     ("0",): "there is no save point 0",
-    ("b",): "got the path `b`, but not what to undo",
+    ("a b",): "got the path `a b`, but not what to undo\n  Put an ID in front of it, or --last: "
+    "gitgates undo --last 'a b'",
     ("--last", "../x"): "../x: is outside of the repository",
     ("3", "--last"): "an ID and --last exclude each other",
     ("--prompt", "1", "--turn"): "--prompt and --turn exclude each other",
