@@ -146,6 +146,14 @@ POLICIES: tuple[Policy, ...] = (
             *("tool-failed", "before-compact", "session-end", "before-commit", *ENDINGS),
         ),
     ),
+    Policy(
+        name="commits",
+        priority="critical",
+        module="gitgates.features.commits.policy",
+        table="commits",
+        by_table=True,
+        kinds=("before-tool", "after-tool", "tool-failed", "before-commit"),
+    ),
     # Before gates run, which may write; after those that refuse.
     Policy(
         name="undo",

@@ -34,6 +34,7 @@ from gitgates.core.lifecycle import HOOK_POINTS
 GOOD: dict[str, list[Any]] = {
     "requires": [">=0.1", "== 0.1.0", " > 0.0.9 , != 0.2 ,<=3"],
     "root": [True, False],
+    "own_files": ["off", "warn", "block"],
     "members": [[], ["web", "./packages/*/", "libs/py-*-x/src"]],
     "extends": [[], ["../shared/gates.toml", "a.toml"]],
     "jobs": [0, 4],

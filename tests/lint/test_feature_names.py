@@ -28,6 +28,7 @@ MOST["guard"] = 1  # core/guarded.py: the table of its rules
 MOST["land"] = 0
 MOST |= {"headless": 26, "mcp": 12}  # modes of clients, too, and a protocol of theirs
 NOT_COUNTED = {
+    "commits",
     "evidence",
     "examples",
     "gates",

@@ -10,8 +10,8 @@ from gitgates.core.errors import GitgatesError
 from gitgates.engine.match import select
 from gitgates.engine.signed_keys import digest
 from gitgates.engine.visible_content import VisibleContent
-from gitgates.features.remote.secret_files import is_secret_variable, secret_named
 from gitgates.git.repo import find_repo, without_git
+from gitgates.git.secret_files import is_secret_variable, secret_named
 from gitgates.store.files import link_out
 
 TYPE_CHECKING = False

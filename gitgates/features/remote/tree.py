@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gitgates.core.record import Record
 from gitgates.features.remote.inputs import Inputs, InputsError
-from gitgates.features.remote.secret_files import secret_in
+from gitgates.git.secret_files import secret_in
 from gitgates.store.files import open_regular
 
 TYPE_CHECKING = False
