@@ -332,7 +332,8 @@ class Executor:
             self._save(Decision(BLOCK, reason=reason), "could-not-run", "")
         self.listener.phase("keeping the agent's work")
         self._put_back()
-        ref, notes = self.ground.leave()
+        end = self.ground.settle if outcome == "interrupted" else self.ground.leave
+        ref, notes = end()
         return self._end(Ended(outcome, why, failed_ref=ref, rolled_back=True), notes)
 
     def _end(self, ended: Ended, notes: list[str]) -> Ended:

@@ -124,6 +124,12 @@ def hidden_files(staged: Staged, start: str, known: Collection[str]) -> list[str
     return sorted(hidden)
 
 
+def is_of(git: Git, tip: str, run: str) -> bool:
+    """Return whether a commit is the one of a run."""
+    message = git.out("log", "-1", "--format=%B", tip).decode("utf-8", "replace")
+    return f"Gitgates-Run: {run}" in message.splitlines()
+
+
 def commit_tree(repo: Repo, tree: str, message: str, *parents: str) -> str:
     """Commit a tree without hooks; return the commit, which is on no branch."""
     options = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
@@ -266,7 +272,7 @@ class Ground:
         """Keep what a run that has not passed has made under a ref, and nothing else.
 
         Return the ref, if there is any work, and notes. The worktree stays if git could not hold
-        all of it. May be repeated, also after a kill. Raises: GitError, StateError, OSError.
+        all of it. May be repeated. Raises: GitError, StateError, OSError.
         """
         ref, problem = self.keep()
         if problem:
@@ -274,6 +280,15 @@ class Ground:
         self._remove()
         self.home.git.ask("update-ref", "-d", self.state.ref)
         return ref, []
+
+    def settle(self) -> tuple[str, list[str]]:
+        """Do the same after a kill or a signal, but for a run that had passed."""
+        state, git = self.state, self.home.git
+        tip = git.resolve(state.ref)
+        if tip in ("", state.start) or not is_of(git, tip, state.run):
+            return self.leave()
+        self._remove()
+        return "", [f"it had passed; its commit is on {state.branch}: git merge {state.branch}"]
 
     def keep(self) -> tuple[str, str]:
         """Keep what there is under a ref, with the commits of HEAD and of the branch of the run.

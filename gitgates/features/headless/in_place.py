@@ -85,6 +85,10 @@ class InPlace(Ground):
             self.home.git.ask("update-ref", "-d", self.state.ref)
         return ref, [f"not all of it could be committed: {problem}"] if problem else []
 
+    def settle(self) -> tuple[str, list[str]]:
+        """Do the same after a kill or a signal."""
+        return self.leave()
+
     def left_note(self) -> str:
         """Return how to go on if that fails."""
         return f"to go back to before the run {self.state.run}: gitgates recover"

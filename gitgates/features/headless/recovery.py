@@ -100,7 +100,7 @@ def recover(repo: Repo, *, in_place: bool = True) -> list[str]:
             run, ground = state.run, _ground_of(repo, state)
             Descendants(f"{RUN_NAME}={run}").end()
             notes = ground.put_back()
-            ref, more = ground.leave()
+            ref, more = ground.settle()
             ground.close()
             how = f"to go on with it: gitgates headless --resume {run}"
             work = [f"its work is kept as {ref}: gitgates runs restore {run}"] if ref else []

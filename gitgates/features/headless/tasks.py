@@ -28,6 +28,7 @@ from gitgates.core.errors import ConfigError, Interrupted, LockError, StateError
 from gitgates.core.limits import parse_json, parse_toml
 from gitgates.core.record import Record
 from gitgates.core.types import Command, Problem
+from gitgates.features.headless.ground import is_of
 from gitgates.features.headless.outcomes import OUTCOMES
 from gitgates.features.headless.recovery import recover
 from gitgates.features.headless.run_state import is_there, lock_killed
@@ -305,11 +306,17 @@ class _Queue:
         self.console.message(f"{task.id}: {row['status']}: {row['outcome']}")
 
     def _conclude(self, row: Row) -> None:
-        """Write down what the result of a run says of its task."""
+        """Write down what the result of a run, or the commit on its branch, says of its task."""
         result = read_result(f"{self.repo.state_abs}/runs/{row['run']}") or {}
         facts = result.get("headless", {})
         if facts and facts["outcome"] != OUTCOMES["interrupted"][1]:
             row |= {name: facts[name] for name in ("status", *_FACTS) if name in facts}
+            return
+        git = self.repo.git
+        tip = git.resolve(f"refs/heads/{row['branch']}")
+        if tip and is_of(git, tip, row["run"]):
+            outcome = "all gates passed; then it was killed"
+            row |= {"status": "passed", "outcome": outcome, "commit": tip}
 
 
 def as_text(document: dict[str, Any]) -> str:

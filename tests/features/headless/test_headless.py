@@ -583,9 +583,15 @@ def test_after_a_kill_nothing_has_changed_and_the_rest_is_tidied_up(
     other.unlink()
     assert whole(work) == before
     assert work.git("rev-parse", "spare") == work.head()
-    assert f"its work is kept as refs/gitgates/failed/{run}: gitgates runs restore" in said
-    assert left(work) == []
-    assert work.git("show", f"refs/gitgates/failed/{run}:a.txt") == "good"
+    if place == "after the commit":
+        assert f"it had passed; its commit is on gitgates/{run}: git merge gitgates/{run}" in said
+        assert left(work) == [f"refs/heads/gitgates/{run}"]
+        kept = f"gitgates/{run}"
+    else:
+        assert f"its work is kept as refs/gitgates/failed/{run}: gitgates runs restore" in said
+        assert left(work) == []
+        kept = f"refs/gitgates/failed/{run}"
+    assert work.git("show", f"{kept}:a.txt") == "good"
     assert b"nothing to recover" in work.gitgates("recover").stdout
 
 
