@@ -88,7 +88,8 @@ def _job(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> ManagerJ
     if is_script:
         folder = str(settings.get("source_dir") or ".lefthook").strip("/").removeprefix("./")
         run = f"{entry.get('runner') or ''} {folder}/{hook}/{entry['script']}"
-    run = f"{run} {entry.get('args') or ('{0}' if is_script else '')}".strip()
+    arguments = "{0}" if is_script and hook != "pre-commit" else ""
+    run = f"{run} {entry.get('args') or arguments}".strip()
     fixed = {"lefthook_job_name": entry.get("name"), **table(settings, "templates")}
     for name, text in fixed.items():
         run = run.replace(f"{{{name}}}", str(text or ""))
