@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.core.types import Command, Config, Gate, GateResult, Plan, Step
+    from gitgates.engine.job import RunOptions
     from gitgates.engine.remote import RemoteRun
     from gitgates.engine.reuse import Candidate, Reuse
     from gitgates.git.repo import Repo
@@ -62,10 +63,11 @@ class Admissions:
         reuse: Reuse | None,
         say: Callable[[str], None],
         *,
-        is_urgent: bool,
+        options: RunOptions,
         remote: RemoteRun | None = None,
     ) -> None:
         self._remote, self._repo, env = remote, repo, repo.env
+        self._since_ns, is_urgent = options.since_ns, options.is_urgent
         self.slots = config.jobs or os.cpu_count() or 1
         self._reuse, self._say = reuse, say
         # Whoever waits for this run has a slot already, and would not give it up.
@@ -148,6 +150,7 @@ class Admissions:
             )
         if not self._resources:
             return -1
+        self._resources.since_ns = self._since_ns
         took_s = durations(self._repo.shared_state_abs).get(gate.name, 0.0)
         hold = self._resources.take(gate.name, missing, took_s)
         if isinstance(hold, int):
@@ -180,6 +183,7 @@ class Admissions:
         # A ratchet may run it twice, and a baseline.
         for_s = gate.timeout_s * (2 if gate.ratchet or gate.baseline else 1) * gate.runs
         self._pool.use = Use(gate.name, self._repo.shared_state_abs)
+        self._pool.since_ns = self._since_ns
         try:
             slots = self._pool.take(weight, weight * self._most(step, room), for_s)
         except OSError as error:  # a full disk, or something that cleans up /tmp

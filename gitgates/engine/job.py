@@ -75,6 +75,7 @@ class RunOptions(Record):
     logs_abs: str = ""  # where the gates' logs go; empty: into a new run
     began_ns: int = 0  # when the event arrived, by the wall clock; 0: irrelevant
     earlier: Mapping[tuple[str, int], GateResult] = {}  # results that are already final
+    since_ns: int = 0  # that it has waited before, by the monotonic clock; 0: not at all
     is_urgent: bool = False  # a person waits for it: it is served before agents' runs
     place: Place = AS_IS
     # Makes a new plan, once files are hidden: of types that they may not have had before.

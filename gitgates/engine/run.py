@@ -147,7 +147,7 @@ class _Run:
             repo,
             self.reuse,
             listener.message,
-            is_urgent=options.is_urgent,
+            options=options,
             remote=self.remote,
         )
         self.fixers = None

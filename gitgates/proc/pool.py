@@ -56,6 +56,7 @@ class Pool:
         self.poll_s = _POLL_S  # after which to ask again in any case
         self._stopped_abs: list[str] = []  # slots that are not waited for any more
         self.use = Use("", "")  # of the slots that are taken next
+        self.since_ns = 0  # that it has waited, by the monotonic clock; 0: now
 
     def take(self, count: int, most: int = 0, for_s: float = 0.0) -> list[int] | None:
         """Lock `count` slots, at most all, or if nobody else waits up to `most`.
@@ -200,7 +201,7 @@ class Pool:
             os.close(fd)
 
     def _new_ticket(self) -> str:
-        return new_ticket(is_urgent=self._is_urgent)
+        return new_ticket(is_urgent=self._is_urgent, since_ns=self.since_ns)
 
 
 def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str = "") -> Pool | None:
@@ -248,9 +249,9 @@ def pool_folder(env: Mapping[str, str]) -> str:
     return env.get(VARIABLE, "") or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - as it says
 
 
-def new_ticket(*, is_urgent: bool) -> str:
-    """Return a name that says whose turn it is."""
-    return f"{0 if is_urgent else 1}-{time.monotonic_ns():020}-{os.getpid()}"
+def new_ticket(*, is_urgent: bool, since_ns: int = 0) -> str:
+    """Return a name that says whose turn it is. `since_ns`: of who has waited before; 0: now."""
+    return f"{0 if is_urgent else 1}-{since_ns or time.monotonic_ns():020}-{os.getpid()}"
 
 
 def is_stopped(path_abs: str) -> bool:

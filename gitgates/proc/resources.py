@@ -77,7 +77,8 @@ class Resources:
         self, folder_abs: str, limits: Mapping[str, int], root_abs: str, *, is_urgent: bool
     ) -> None:
         self._folder_abs, self._limits, self._root_abs = folder_abs, limits, root_abs
-        self._is_urgent = is_urgent
+        self._is_urgent, self.since_ns = is_urgent, 0
+        self._made = 0  # claims, which may have the same time
         self._claims: dict[str, tuple[str, int]] = {}  # gate → its file, and the locked descriptor
 
     def take(self, gate: str, names: tuple[str, ...], took_s: float) -> int | Wait:
@@ -125,7 +126,9 @@ class Resources:
             self.give_back(gate)
 
     def _new_claim(self, gate: str) -> tuple[str, int]:
-        name = f"{new_ticket(is_urgent=self._is_urgent)}-{len(self._claims)}"
+        ticket = new_ticket(is_urgent=self._is_urgent, since_ns=self.since_ns)
+        self._made += 1
+        name = f"{ticket}-{self._made}"
         fd = lock_file(f"{self._folder_abs}/{name}")
         self._claims[gate] = name, fd
         return name, fd

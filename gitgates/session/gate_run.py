@@ -71,7 +71,12 @@ class GateRun(Listener):
 
         Raises: GitgatesError for each expected failure.
         """
-        options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
+        options = RunOptions(
+            deadline=self.deadline,
+            logs_abs=self.logs_abs,
+            earlier=earlier or {},
+            since_ns=self._since_ns(),
+        )
         call, listener = self.call, self.call.listener or self
         if call.kind in RETRIED and not call.by_hand:
             observe_if_recorded(call, always=True)
@@ -82,6 +87,15 @@ class GateRun(Listener):
         if names := [gate.name for gate in self.gates.values() if gate.writes and gate.name in ran]:
             record_gates(call, names)
         return decision
+
+    def _since_ns(self) -> int:
+        """Return since when the session waits for its turn, by the monotonic clock; 0: not yet."""
+        payload, since_s = self.call.payload, 0.0
+        key = (payload.event, payload.agent_id, self.call.prompt, self.listed)
+        for round_ in self.call.session.rounds_of(*key):
+            waits = WAITING in dict(round_.statuses).values()
+            since_s = (since_s or round_.stamp) if waits else 0.0
+        return max(time.monotonic_ns() - int((time.time() - since_s) * 1e9), 1) if since_s else 0
 
     def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> RoundEntry:
         """Return the journal entry of the run."""

@@ -14,6 +14,7 @@ from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import BLOCK, WARN, Config, Decision, Event, Gate, Step
 from gitgates.engine.admission import Admissions
+from gitgates.engine.job import RunOptions
 from gitgates.engine.walk import CANCELLED
 from gitgates.git.repo import find_repo
 from gitgates.proc.pool import Pool
@@ -200,7 +201,7 @@ def test_no_place_is_kept_for_a_gate_that_cannot_start(repo: Repo, pool: str) ->
     """Such as one that writes, while a gate of another run is in its worktree."""
     assert Pool(pool, 1, is_urgent=False).take(1)
     there = find_repo(str(repo.path), dict(os.environ))
-    admissions = Admissions(Config(jobs=1), there, None, print, is_urgent=False)
+    admissions = Admissions(Config(jobs=1), there, None, print, options=RunOptions())
     for is_asked in (True, False, True):
         if is_asked:
             assert admissions.ask(Step(gate=gate("a")), lambda _: [], 1) is None

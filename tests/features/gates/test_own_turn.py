@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from agent_support import COUNT, Agent
 from conftest import Repo
 from session_support import begin
 
-from gitgates.proc.resources import Resources
+from gitgates.proc.resources import Resources, Wait
 
 CONFIG = f"""
 [gates.check]
@@ -56,9 +57,12 @@ def test_it_is_told_what_for_and_a_pass_of_the_command_counts(
         assert COMMAND in said["reason"]
         assert "cannot-fix" not in said["reason"]
     assert agent.state().rounds[-1].statuses == (("check", "waiting"),)
+    later = Resources(f"{os.environ['GITGATES_POOL']}/resources", {}, "/later", is_urgent=False)
+    assert isinstance(later.take("t", ("db",), 0.0), Wait)
     other.close()
     done = repo.gitgates("run", "Stop", "--wait")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr  # before who came after it was told
+    later.close()
     assert b"check  passed" in done.stdout
     assert agent.stop(again=True) == {}
     assert agent.runs() == 1
