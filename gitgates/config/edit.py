@@ -1,8 +1,8 @@
 """Add gates and hooks to a project's configuration; every other byte of the file stays.
 
-A gate or hook of the same name and another definition is left, and named. tomlkit appends to a
-hook's list what it lacks; new tables go to the end, as it may put them between a comment and what
-that is about. The new text has to be the old one with insertions, and is read back. Cold.
+A gate or hook with the same name but another definition is left alone, and reported. tomlkit
+appends missing entries to a hook's list; new tables go to the end, as it might put them between a
+comment and its subject. The new text must be the old one with insertions, and is read back. Cold.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def append(text: str, *blocks: str) -> str:
 
 
 def to_toml(path: tuple[str, ...], value: object, remarks: Mapping[str, str] | None = None) -> str:
-    """Return the text of a value at a path. `remarks`: key → a comment behind it."""
+    """Return the text of a value at a path. `remarks`: key → a comment after it."""
     document: dict[str, Any] = {}
     at(document, path[:-1])[path[-1]] = _readable(value, remarks or {})
     # Invisible characters are escaped for readers of the file; the value is the same.

@@ -36,7 +36,7 @@ def of_types(paths: tuple[str, ...], gate: Gate, root_abs: str) -> tuple[str, ..
 
 
 def hint_if_unknown(tag: str) -> str | None:
-    """Return which types were meant by an unknown one, or nothing; None for a known one."""
+    """Return the types similar to an unknown one, or nothing; None for a known one."""
     from difflib import get_close_matches
 
     if tag in ALL_TAGS:

@@ -1,7 +1,7 @@
 """The settings as a JSON Schema (draft-07), made from the key table. Pure and cold.
 
-An editor, or validate-pyproject, then knows of every key what the parser knows of it alone. What
-only the whole configuration can show (undefined gates, chains in circles) is left to the parser.
+An editor, or validate-pyproject, then knows about each key what the parser knows. Problems that
+only the whole configuration shows (undefined gates, circular chains) are left to the parser.
 """
 
 from __future__ import annotations

@@ -360,12 +360,12 @@ HOOK_KEYS: tuple[Key, ...] = (
 
 
 def hook_keys(hook: str) -> tuple[Key, ...]:
-    """Return the keys that have a meaning in one hook."""
+    """Return the keys that apply to one hook."""
     return tuple(key for key in HOOK_KEYS if not key.only_in or hook in key.only_in)
 
 
 def foreign_key(name: str) -> str:
-    """Return what to write in place of a key of another tool; empty for a key that none has."""
+    """Return what to write instead of another tool's key; empty for a key that none has."""
     # Cold: only a configuration with a mistake in it asks.
     import os
     import tomllib

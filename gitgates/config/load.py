@@ -1,10 +1,10 @@
 """Load the settings files of a root into one `Config`. The only reader of pyproject.toml.
 
-A hook reads the files' bytes and compares them with those that the cached configuration was made
-from, those of members and extended ones included; only if they differ does it parse TOML. All
-bytes are compared, so no coarse time stamp can make a stale copy look fresh. `marshal` is what the
-interpreter itself reads its compiled modules with; the cache lies in the state folder, where
-whoever could write it could as well write git's hooks.
+A hook reads the files' bytes, with members' and extended files, and compares them with those that
+the cached configuration was made from; it parses TOML only if they differ. All bytes are compared,
+so no coarse time stamp can make a stale copy look fresh. The interpreter itself reads its compiled
+modules with `marshal`; the cache is in the state folder, and whoever could write it could as well
+write git's hooks.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def has_settings(raw: Raw) -> bool:
 def table_of(config: Config, name: str, kind: Callable[..., Table]) -> Table:
     """Return a feature's table as the record that the feature makes of it.
 
-    If there is no configuration, that is as if the table were not written.
+    Without a configuration, the result is as if the table were missing.
     """
     try:
         return kind(**config.tables[name])
@@ -130,7 +130,7 @@ def with_table(config: Config, name: str, table: Record) -> Config:
 
 
 def unconfigured() -> Config:
-    """Return what counts without a configuration. Cold: loads the key tables."""
+    """Return what applies without a configuration. Cold: loads the key tables."""
     from gitgates.config.parse import parse
     from gitgates.config.read import Document
 
@@ -209,7 +209,7 @@ def settings_among(paths: Iterable[str], config: Config) -> set[str]:
 
 
 def files_of(error: ConfigError) -> set[str]:
-    """Return the files that an error in the configuration may come from: it names others."""
+    """Return the files that may have caused an error in the configuration: it names others."""
     return {*FILES, *(line.partition(": ")[0] for line in error.message.splitlines())}
 
 
@@ -242,7 +242,7 @@ def _read(root_abs: str, path: str) -> bytes | None:
 
 
 def _refuse_link(root_abs: str, path: str) -> None:
-    """Raise ConfigError if a link leads to a file: a commit has only that, and other settings."""
+    """Raise ConfigError if a settings file is a link: a commit has only the link."""
     part = ""
     for name in path.split("/"):
         part = f"{part}/{name}"
@@ -285,7 +285,7 @@ def read_cache(path_abs: str, root_abs: str) -> SettingsFiles | None:
 
 
 def _has_all_members(root_abs: str, config: Config, raw: Raw) -> bool:
-    """Return whether files were looked for in each folder that is a member, or could be one."""
+    """Return whether each folder that is or could be a member was searched for files."""
     from gitgates.config.folders import expand  # most have one file
 
     folders = expand(config.members, lambda folder: subfolders(root_abs, folder))

@@ -1,7 +1,7 @@
-"""The settings of members, as part of those of the root: their gates, for paths below them. Pure.
+"""Members' settings, as part of the root's: their gates, for paths below them. Pure.
 
-Only gates, and the hooks that run them: what else there is applies to the whole repository, or to a
-whole hook, and is the root's.
+Only gates, and the hooks that run them: everything else applies to the whole repository, or to a
+whole hook, and belongs to the root.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPECIAL = "\\*?["
 
 
 def with_members(root: Settings, members: list[Settings], problems: list[Problem]) -> Settings:
-    """Return the settings of the root with those of its members.
+    """Return the root's settings with its members'.
 
     A member's document has its folder: `web:lint` is the gate `lint` of `web`.
     """

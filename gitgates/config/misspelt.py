@@ -1,4 +1,4 @@
-"""Patterns and commands as other tools spell them, which here could never match or run. Pure."""
+"""Patterns and commands in other tools' spelling, which here can never match or run. Pure."""
 
 from __future__ import annotations
 

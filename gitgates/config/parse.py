@@ -1,7 +1,7 @@
 """Settings files to a `Config`: each read value by value, local ones laid over shared ones. Pure.
 
-A problem does not end the reading, so all are told at once. Only the whole shows a required
-gate that local settings take away, a gate that does not exist, and a chain that never ends.
+A problem does not end the parsing, so all are reported at once. Only the whole shows that local
+settings remove a required gate, that a gate does not exist, or that a chain never ends.
 """
 
 from __future__ import annotations

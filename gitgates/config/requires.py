@@ -1,7 +1,7 @@
 """The versions of gitgates that settings are for: `requires = ">=0.2,<1"`. Cold.
 
-Versions are numbers with dots, as many as there are: 0.2 is 0.2.0. What follows them in ours, as in
-0.3.0rc1, is left out of the comparison.
+Versions are numbers with any number of dots: 0.2 is 0.2.0. What follows them in ours, as in
+0.3.0rc1, is not compared.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _numbers(version: str) -> list[int]:
 def refuse_unmet(location: str, value: object) -> None:
     """Raise ConfigError if settings are for other versions; a wrong value is for the parser.
 
-    That comes before all else, because they may mean keys and values that this one does not know.
+    That comes first, because they may have keys and values that this version does not know.
     """
     if isinstance(value, str) and _ALL.fullmatch(value) and not is_met(requires := _parse(value)):
         raise ConfigError(

@@ -1,6 +1,6 @@
 """The files of a configuration: the root's own, those of its members, and those that they extend.
 
-Pure and cold: files and folders are asked for by their names, of the working tree or of a commit.
+Pure and cold: files and folders are requested by name, from the working tree or a commit.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def gather(raw: Raw, read: Callable[[list[str]], Raw], subfolders: Subfolders) -
 
 
 def documents_in(raw: Raw) -> tuple[tuple[Document, ...], list[Problem]]:
-    """Return the settings files, each behind those that it extends, and problems between them.
+    """Return the settings files, each after those that it extends, and problems between them.
 
     The root's are followed by those of members, and these by the local one.
 
@@ -111,7 +111,7 @@ class _Walk:
         return documents[0] if documents else None
 
     def _take(self, document: Document, chain: tuple[str, ...] = ()) -> None:
-        """Append a document, behind those that it extends."""
+        """Append a document, after those that it extends."""
         chain = (*chain, document.source)
         for at, entry in enumerate(_parsed(EXTENDS, document.table.get("extends"))):
             location = f"{document.location('extends')}[{at}]"

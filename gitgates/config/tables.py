@@ -1,4 +1,4 @@
-"""The tables of configuration of features, found by their folders: `TABLE` in `keys.py`. Cold."""
+"""Features' configuration tables, found in their folders: `TABLE` in `keys.py`. Cold."""
 
 from __future__ import annotations
 

@@ -32,11 +32,11 @@ class BadValue(Exception):
 
     @property
     def index(self) -> str:
-        """Return which one of an array does not fit, as it is written behind a key."""
+        """Return which item of an array does not fit, as written after a key."""
         return "" if self.entry is None else f"[{self.entry}]"
 
     def part_of(self, value: object) -> object:
-        """Return what does not fit of the whole value."""
+        """Return which part of the whole value does not fit."""
         for key in self.keys:
             value = value[key] if isinstance(value, dict) else value
         return value[self.entry] if self.entry is not None and isinstance(value, list) else value
@@ -445,7 +445,7 @@ def _reuse(value: object) -> bool | str:
 
 
 def one_of(*words: str) -> ValueType:
-    """Make the type of one of some words."""
+    """Make the type whose value is one of some words."""
 
     def parse(value: object) -> str:
         if not isinstance(value, str) or value not in words:

@@ -18,7 +18,7 @@ _SHARPLY = 0.5
 
 
 def weaker(before: Config, after: Config) -> list[str]:
-    """Return what has become weaker, each as its place and the change."""
+    """Return what has become weaker: each place and its change."""
     gates = {gate.name: gate for gate in after.gates}
     hooks = {hook.name: hook for hook in after.hooks}
     texts = [*_compare(TOP_KEYS, before._asdict(), after._asdict(), "")]
@@ -51,7 +51,7 @@ def _weaker_table(table: Table, old: Any, new: Any) -> Iterable[str]:  # noqa: A
 
 
 def weaker_entry(name: str, old: Mapping[str, Any], new: Mapping[str, Any] | None) -> list[str]:
-    """Return what has become weaker of an entry of an array; nothing if no session keeps it."""
+    """Return what has become weaker in an array entry; nothing if no session keeps it."""
     if not is_kept(name, old):
         return []
     place = f"{name}.{old['id']}"

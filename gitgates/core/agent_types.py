@@ -1,6 +1,6 @@
-"""The records of an agent's events, and of what a session of it changed. No git hook loads them.
+"""The records of an agent's events, and of what its session changed. No git hook loads them.
 
-Whatever an agent does not say is empty.
+Whatever an agent does not report is empty.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Channels(Record):
 
 
 class Replacement(Record):
-    """One text that a tool puts in place of another."""
+    """One text that a tool replaces by another."""
 
     new: str
     old: str = ""

@@ -1,7 +1,7 @@
-r"""Sanitise text that we did not write: names, paths, configuration, the output of gates. Pure.
+r"""Sanitise text that we did not write: names, paths, configuration, gates' output. Pure.
 
-Such text could command a terminal (ECMA-48 and xterm's ctlseqs), turn the direction of what stands
-beside it, or tell a language model what no person sees. `visible` and `sanitise` show such
+Such text could control a terminal (ECMA-48 and xterm's ctlseqs), reverse the text beside it, or
+tell a language model what no person sees. `visible` and `sanitise` show such
 characters as `\x1b` or `\u202e`, for people; `plain` takes them out, for agents and Markdown. Log
 files and JSON keep the text as it is.
 
@@ -67,8 +67,8 @@ def visible_line(text: str) -> str:
 def sanitise(output: bytes, *, colour: bool) -> bytes:
     """Return output without escape sequences, but for those of colours with `colour`.
 
-    Other sequences are taken out: cursor movement, clearing, titles, links, the clipboard, replies.
-    What a carriage return would write over is on a line of its own.
+    Other sequences are removed: cursor movement, clearing, titles, links, the clipboard, replies.
+    Text that a carriage return would overwrite gets its own line.
     """
     text = output.decode("utf-8", "surrogateescape")
     parts = _SEQUENCE.split(text)  # every second one colours, or is None

@@ -105,7 +105,7 @@ def is_off(env: Mapping[str, str]) -> bool:
 
 
 def skipped_gates(env: Mapping[str, str]) -> dict[str, str]:
-    """Return gate name → the environment name that asks to skip it."""
+    """Return gate name → the environment variable that skips it."""
     skipped: dict[str, str] = {}
     for name in ("SKIP", "GITGATES_SKIP"):
         for gate in env.get(name, "").split(","):

@@ -1,4 +1,4 @@
-"""A rule of the guard, as features have them: `RULES` in `guarded.py` of their folders.
+"""A guard rule, as features have them: `RULES` in `guarded.py` of their folders.
 
 For cold code only: the configuration, its documentation, and a tool call that a rule is about.
 """
@@ -28,7 +28,7 @@ class Rule(Record):
 
 
 def setting_of(config: Config, name: str) -> Any:  # noqa: ANN401 - an answer, or patterns with one each
-    """Return what the configuration says of a rule."""
+    """Return what the configuration says about a rule."""
     table = config.tables.get("guard", {})
     # Without, it is of another version, or of no configuration.
     return table[name] if name in table else rules_by_name()[name].answer

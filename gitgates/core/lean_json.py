@@ -1,6 +1,6 @@
-"""JSON as `json` reads and writes it, by the C code that it uses itself.
+"""JSON as `json` reads and writes it, by the same C code.
 
-`import json` loads `re` and six modules more, which take an agent's hook a third of its start-up.
+`import json` loads `re` and six more modules, a third of an agent hook's start-up time.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ else:
 
 
 def loads_strictly(raw: bytes) -> Any:  # noqa: ANN401 - whatever it says
-    """Return what UTF-8 means that somebody else has signed: as every other parser reads it.
+    """Parse UTF-8 that somebody else has signed, as every other parser reads it.
 
-    Names that are twice in an object are refused, and so is what only Python reads, such as NaN.
+    Duplicate names in an object are refused, and so is what only Python reads, such as NaN.
 
     Raises: ValueError, RecursionError.
     """

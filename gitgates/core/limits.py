@@ -1,7 +1,7 @@
 """Limits of size and depth for settings files, checked before a parser meets them. Cold.
 
-tomllib takes time by the square of the parts of a dotted key, all parsers recurse, and a hook reads
-what a branch brings along. Settings of people are far below these limits.
+tomllib's time grows with the square of a dotted key's parts, all parsers recurse, and a hook reads
+what a branch brings along. People's settings are far below these limits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what a TOML text means.
+    """Parse a TOML text.
 
     Raises: tomllib.TOMLDecodeError, with the place, also if it is too long or too deep.
     """
@@ -40,7 +40,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return what a JSON text means, or UTF-8; `options` are those of `json.loads`.
+    """Parse a JSON text, or its UTF-8; `options` are those of `json.loads`.
 
     Raises: json.JSONDecodeError, also if it is too deep; ValueError if it is not valid UTF-8.
     """

@@ -1,6 +1,6 @@
 """Find the modules that features have under a common file name, such as `checks`.
 
-For cold code only: the folder of the features is listed.
+For cold code only: it lists the features' folder.
 """
 
 from __future__ import annotations

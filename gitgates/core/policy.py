@@ -318,25 +318,25 @@ def module_of(row: Policy) -> PolicyModule:
 
 
 def needs_of(module: PolicyModule, config: Config) -> tuple[Need, ...]:
-    """Return the events that a policy needs; one that never needs any does not say so."""
+    """Return the events that a policy needs; without `needs`, none."""
     needs: Callable[[Config], tuple[Need, ...]] | None = getattr(module, "needs", None)
     return needs(config) if needs else ()
 
 
 def functions_of(config: Config, name: str, kind: EventKind = "") -> list[Callable[..., Any]]:
-    """Return the functions of a name that modules of enabled policies have, in their order."""
+    """Return the functions with a name in the modules of enabled policies, in their order."""
     modules = map(module_of, enabled_policies(config, kind))
     return [function for module in modules if (function := getattr(module, name, None))]
 
 
 def providers(config: Config, name: str) -> list[Callable[..., Any]]:
-    """Return the functions of a name that enabled policies provide to lower layers."""
+    """Return the functions with a name that enabled policies provide to lower layers."""
     rows = [row for row in POLICIES if name in row.provides and row.table in config.tables]
     return [getattr(module_of(row), name) for row in rows]
 
 
 def is_provided(config: Config, name: str) -> bool:
-    """Return whether a policy provides functions of a name, without importing it."""
+    """Return whether a policy provides functions with a name, without importing it."""
     return any(name in row.provides and row.table in config.tables for row in POLICIES)
 
 
@@ -357,7 +357,7 @@ def ask(
     failed: Callable[[str, Exception], Verdict],
     on_verdict: Callable[[str, Verdict, Verdict], None] | None = None,
 ) -> Verdict:
-    """Ask each policy in turn. `failed` handles the error of one, which stops no other.
+    """Ask each policy in turn. `failed` handles a policy's error, which stops no other.
 
     `on_verdict` gets the name of each, with the verdict before it and after.
 

@@ -1,9 +1,9 @@
 """Import the package's modules from their .pyc files, as Python does, with fewer steps.
 
 Python lists the folder of each package, looks for extension modules, and asks twice about each
-source. Here it is one `stat` of the source, and the file in __pycache__ if it is what Python would
-take: compiled by this version from a source of this size and time. Everything else is left to
-Python: it compiles what has changed, and finds all other modules. See docs/adr/0001.
+source. Here it is one `stat` of the source, and the file in __pycache__ if Python would use it:
+compiled by this version from a source of this size and time. Everything else is left to Python: it
+compiles what has changed, and finds all other modules. See docs/adr/0001.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PycFinder:
 
 
 def install() -> None:
-    """Have the modules that are imported from now on looked for here first."""
+    """Make imports from now on look here first."""
     sys.meta_path.insert(0, PycFinder)
 
 
@@ -80,6 +80,6 @@ def _find(name: str, folder_abs: str, stem: str) -> ModuleSpec | None:
 
 
 def _header(mtime: int, size: int) -> bytes:
-    """Return what a .pyc file begins with that is up to date. Source: PEP 552."""
+    """Return the beginning of an up-to-date .pyc file. Source: PEP 552."""
     numbers = (0, mtime & 0xFFFFFFFF, size & 0xFFFFFFFF)
     return MAGIC_NUMBER + b"".join([number.to_bytes(4, "little") for number in numbers])

@@ -64,7 +64,7 @@ class RefUpdate(Record):
 
     @property
     def has_code(self) -> bool:
-        """Whether there is anything that gates could check: git notes are none of it."""
+        """Whether there is anything that gates could check; git notes do not count."""
         return not self.remote_ref.startswith("refs/notes/")
 
 
@@ -171,7 +171,7 @@ class Gate(Record):
 
     @property
     def runs(self) -> int:
-        """How often it runs on the same content at most."""
+        """How often it may run on the same content."""
         return 1 + (self.retry or 0)
 
 
@@ -192,7 +192,7 @@ class Hook(Record):
 
     @property
     def attempts(self) -> int:
-        """How often an agent may try at most: once, and after each of its retries."""
+        """How often an agent may try: once, and after each of its retries."""
         return self.max_retries + 1
 
 
@@ -227,7 +227,7 @@ class Config(Record):
 
 
 class Counted(Record):
-    """The configuration that counts for something; None: it has none."""
+    """The configuration that applies to something; None: it has none."""
 
     config: Config | None
     note: str = ""  # for people, if the working tree has another one

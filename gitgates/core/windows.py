@@ -1,4 +1,4 @@
-"""Refuse to run on native Windows, with the page that says why. Needs no module of POSIX. Cold."""
+"""Refuse to run on native Windows, with the page that says why. Needs no POSIX module. Cold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class UnsupportedError(GitgatesError):
 
 
 def unsupported() -> UnsupportedError:
-    """Return the error. ASCII only: a console of Windows may have no other characters."""
+    """Return the error. ASCII only: a Windows console may have no other characters."""
     return UnsupportedError(
         "Windows itself is not supported; nothing was checked",
         f"Use it in WSL, the Windows Subsystem for Linux. How, and why: {page()}",
@@ -37,9 +37,9 @@ def page() -> str:
 
 
 def answer(error: UnsupportedError) -> str:
-    """Return what a hook of an agent prints: shown to the person, and no decision.
+    """Return what an agent's hook prints: shown to the person, without a decision.
 
-    By its exit status, some agents would refuse every tool call.
+    Because of its exit status, some agents would refuse every tool call.
     """
     import json  # as above
 

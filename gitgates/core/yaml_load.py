@@ -1,7 +1,7 @@
 """Load YAML safely. Cold: imports PyYAML.
 
-A few lines of it can stand for billions of values, by aliases and merge keys, or be nested deeper
-than the stack of the parser, which is written in C.
+By aliases and merge keys, a few lines can expand to billions of values, or be nested deeper than
+the stack of the parser, which is written in C.
 """
 
 from __future__ import annotations

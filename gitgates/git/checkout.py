@@ -1,13 +1,13 @@
 """A commit, a tree or an index laid out in a folder, with a repository of its own.
 
-Laid out by git, so filters, line endings, modes and links are as in any checkout. The user's files,
-index, refs and stash are not touched. Why it is no linked worktree:
+Git writes it, so filters, line endings, modes and links are as in any checkout. The user's files,
+index, refs and stash are not touched. Why it is not a linked worktree:
 docs/adr/0004-private-checkouts.md.
 
-The repository that gates find in it is complete to look at, and nobody else's. It borrows the
+The repository that gates find in it looks complete, and belongs to nobody else. It borrows the
 user's objects, and has a copy of the refs and settings: `git log`, `git diff main` and `git status`
-answer as they would in the user's own working tree, and whatever a gate does (commit, stash, reset,
-fetch) stays in there. Everything but the objects is written again each time.
+answer as in the user's own working tree, and whatever a gate does (commit, stash, reset, fetch)
+stays in there. Everything but the objects is written again each time.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Layout:
     def update(self, previous_tree: str, tree: str, kept: Iterable[str] = ()) -> bool:
         """Remove what gates left, but for `kept`, and write what differs.
 
-        Return whether that could be done; if not, everything must be written: what must be kept
-        is not what it was where git has, or had, a file in it.
+        Return whether that was possible; if not, everything must be written: git has, or had, a
+        file in what should be kept.
         """
         differs = self._git.ask(
             *("diff-tree", "-r", "-z", "--name-only", "--no-renames", previous_tree, tree)
@@ -148,9 +148,9 @@ class Layout:
         return self._git.names("ls-files", "-z", "--others", "--directory")
 
     def open_repository(self, commit: str, ignored: Iterable[str]) -> Repo:
-        """Make a repository in it, in place of any other, and return it.
+        """Make a repository in it, replacing any other, and return it.
 
-        `commit`: what HEAD is; empty: what it is for the user. `ignored`: paths that git ignores
+        `commit`: what HEAD is; empty: as for the user. `ignored`: paths that git ignores
         there, too. It is found from the folder, so its environment has no variable of git's, and
         what leads into the user's working tree leads into the folder.
 
@@ -198,9 +198,9 @@ def ignore_line(name: str) -> str:
 def env_in(folder_abs: str, repo: Repo) -> dict[str, str]:
     """Return the environment for a folder that stands in for the user's working tree.
 
-    It has none of git's variables, and paths in the working tree lead into the folder. An
-    environment that is active there, say, would be used, and its packages with it. A home in the
-    working tree stays; in one that is itself the working tree, programs may lie anywhere.
+    It has none of git's variables, and paths in the working tree lead into the folder: otherwise an
+    active environment there, for example, would be used, with its packages. A home in the working
+    tree stays; if it is itself the working tree, programs may be anywhere.
     """
     env, root_abs = without_git(repo.env), os.path.realpath(repo.root_abs)
     home_abs = os.path.realpath(env.get("HOME") or "/")

@@ -1,4 +1,4 @@
-"""The commits of a range, and what they change: git is asked for all of them at once."""
+"""A range's commits, and what they change: git is asked once for all of them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def trees_of(git: Git, names: Iterable[str]) -> dict[str, str]:
 def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
     """Return a digest of each patch between two trees; none if empty, or if a tree is missing.
 
-    As a patch id it is of the lines, with context, and not of where they are. White space is in it.
+    Like a patch id, it covers the lines, with context, but not their numbers. White space counts.
     """
     pairs = list(pairs)
     available = trees_of(git, (tree for pair in pairs for tree in pair if tree)).keys() | {""}
@@ -94,7 +94,7 @@ def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
 def changed_blobs(git: Git, pairs: Iterable[Pair]) -> dict[Pair, set[Blob]]:
     """Return what differs between two trees, as it is in the second; none if a tree is missing.
 
-    That is the path, and its mode and blob; nothing of a path that is gone.
+    That is the path, and its mode and blob; nothing for a removed path.
     """
     pairs = list(pairs)
     available = trees_of(git, (tree for pair in pairs for tree in pair if tree)).keys() | {""}

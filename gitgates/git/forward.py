@@ -1,7 +1,7 @@
 """A branch that only moves forward: where it is, and one step to a commit built on it.
 
-Its ref is compared and swapped. Where a worktree has it checked out, `git merge --ff-only` does
-it there, which refuses whatever would overwrite a local change.
+Its ref is compared and swapped. If a worktree has it checked out, `git merge --ff-only` does it
+there, which refuses whatever would overwrite a local change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IN_THE_WAY = re.compile(r"'(.+)' (?:not uptodate|would be)")
 
 
 class MovedError(GitgatesError):
-    """The branch is not where it was any more."""
+    """The branch has moved in the meantime."""
 
 
 class HeldError(GitgatesError):

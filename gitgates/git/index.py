@@ -1,8 +1,8 @@
 """What is staged and unstaged, and what gates change: files, and the index being committed.
 
 Under `commit -a` and `commit -- path` git commits from a temporary index that only GIT_INDEX_FILE
-names. A gate that was given that name could destroy the commit; one that was given none would look
-at the wrong index. So it is given a copy, and what it does to the copy is looked at afterwards.
+names. A gate that knew that name could destroy the commit; without any it would read the wrong
+index. So it gets a copy, and what it does to the copy is examined afterwards.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def find_unstaged(git: Git) -> Unstaged:
 
 
 def _without_folder(git: Git) -> list[str]:
-    """Return the submodules whose git folder is gone: what they hold, git cannot tell."""
+    """Return the submodules whose git folder is missing, so git cannot read them."""
     entries = git.names("ls-files", "-z", "--stage")
     names = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
     lost: list[str] = []
@@ -386,7 +386,7 @@ def cached_tree(index: bytes) -> str:
 def has_exactly(index: bytes, files: Mapping[str, bytes | None]) -> bool:
     """Return whether an index has these files with this content; None: it does not have it.
 
-    Looked for are the last bytes of an entry: id, flags, name. False, too, if these do not tell:
+    It searches for the last bytes of an entry: id, flags, name. False, too, if these do not tell:
     names are shortened (version 4), or entries are in another file, or another content is not seen
     to be the same (filters). Source: gitformat-index(5).
     """

@@ -1,4 +1,4 @@
-"""What git lists of a whole working tree: changed and untracked paths."""
+"""What git lists about a whole working tree: changed and untracked paths."""
 
 from __future__ import annotations
 

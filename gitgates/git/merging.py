@@ -1,6 +1,6 @@
-"""Merge, squash and rebase commits onto another one, without touching a file of anybody.
+"""Merge, squash and rebase commits onto another one, without touching anybody's files.
 
-Git merges trees in memory since 2.38; for an older one, the caller says where it is to be done.
+Git merges trees in memory since 2.38; for older versions, the caller provides a place.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Building(Record):
     merge: Merge
 
     def merged(self, base: str, tip: str, message: str) -> str:
-        """Return the merge of a tip into a base; the base where that changes nothing."""
+        """Return the merge of a tip into a base; the base if that changes nothing."""
         tree = self.merge(self.repo, base, tip)
         return self._unless_same(tree, [base, tip], os.fsencode(message))
 
@@ -104,7 +104,7 @@ class Building(Record):
     def _unless_same(
         self, tree: str, parents: list[str], message: bytes, author: Mapping[str, str] | None = None
     ) -> str:
-        """Return a commit; its first parent where that has the same tree."""
+        """Return a commit; its first parent if that has the same tree."""
         if tree == self.repo.git.resolve(f"{parents[0]}^{{tree}}"):
             return parents[0]
         return self._commit(tree, parents, message, author)

@@ -1,8 +1,8 @@
 """Git notes about trees: lines, each a signed statement, or what somebody else has written.
 
-They are annotated to the tree of a commit, so they hold for each commit of that content. One
-process of git reads any number of them, and one `git fast-import` writes them, which leaves nothing
-half done when it is killed. docs/adr/0016 says why.
+They annotate a commit's tree, so they apply to each commit with that content. One git process reads
+any number of them, and one `git fast-import` writes them, which leaves nothing half done if it is
+killed. docs/adr/0016 says why.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def unite(repo: Repo, ref: str) -> dict[str, list[bytes]]:
 
 
 def _differing(ours: Notes, theirs: Notes) -> tuple[dict[str, list[bytes]], bool]:
-    """Return the lines that only they have, by tree, and whether we have any that they lack."""
+    """Return the lines that only theirs have, by tree, and whether ours have more."""
     trees = [
         tree
         for tree in dict.fromkeys((*ours, *theirs))

@@ -1,7 +1,7 @@
-"""The private object directory: git objects of gitgates, outside the user's repository.
+"""The private object directory: gitgates' git objects, outside of the user's repository.
 
-There `git gc --prune=now` would destroy it, and a ref that protects it would be published by
-`git push --mirror`. It is shared by all worktrees, and we prune it ourselves, by age.
+In there, `git gc --prune=now` would destroy them, and `git push --mirror` would publish a ref that
+protects them. It is shared by all worktrees, and we prune it ourselves, by age.
 
 The objects of the memory of files can be read beside it: sessions and runs name trees of that.
 """

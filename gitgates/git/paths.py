@@ -78,7 +78,7 @@ def pushed_id(git: Git) -> str:
 
 
 def pushed_commits(repo: Repo, refs: tuple[RefUpdate, ...]) -> dict[str, str]:
-    """Return pushed id → commit; of what leads to none, such as a tag of a tree, nothing."""
+    """Return pushed id → commit, without ids that lead to none, such as a tree's tag."""
     head, commits = repo.head, dict[str, str]()
     for tip in dict.fromkeys(ref.local_id for ref in refs if _is_id(ref.local_id)):
         commits[tip] = tip if tip == head else repo.git.resolve(f"{tip}^{{commit}}")
@@ -88,7 +88,7 @@ def pushed_commits(repo: Repo, refs: tuple[RefUpdate, ...]) -> dict[str, str]:
 def difference(repo: Repo, commit: str) -> str:
     """Return what keeps the working tree from being a commit, and nothing else; empty: nothing.
 
-    Git does not look at what is flagged in its index, nor at submodules that are configured so.
+    Git ignores what is flagged in its index, and submodules that are configured so.
     """
     if repo.head != commit:
         return "another commit is checked out"
@@ -105,7 +105,7 @@ def difference(repo: Repo, commit: str) -> str:
 def differs_unstaged(repo: Repo) -> bool:
     """Return whether the working tree differs from HEAD only by what can be hidden for a moment.
 
-    That are unstaged changes of files, and files that git does not track.
+    These are unstaged changes of files, and untracked files.
     """
     entries, is_whole = full_status(
         repo.as_stored.git, "--porcelain=v2", "--untracked-files=normal"
@@ -122,7 +122,7 @@ def not_checked_out(repo: Repo, paths: tuple[str, ...]) -> list[str]:
 
 
 def unwatched(git: Git) -> list[str]:
-    """Return the files that git has been told not to look at: it takes them for unchanged."""
+    """Return the files that git has been told to take for unchanged."""
     entries = git.out("ls-files", "-v", "-z")
     if entries.count(b"\0H ") + entries.startswith(b"H ") == entries.count(b"\0"):
         return []
@@ -219,8 +219,8 @@ def known_to(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, .
 def _with_pushed(event: Event, git: Git) -> Event:
     """Return a push with what its commits change that the remote does not have yet.
 
-    A new branch is compared with what is known of the remote's branches; a forced push with what
-    both sides have. What a pushed tip no longer holds is deleted.
+    A new branch is compared with the remote's known branches; a forced push with what both sides
+    have. What a pushed tip no longer has is deleted.
     """
     remote = event.argv[0] if event.argv else ""
     edges = known_to(event.refs, remote, git) if event.refs else ()
@@ -266,7 +266,7 @@ def _sorted(files: set[str], deleted: set[str]) -> Paths:
 def merged_commits(repo: Repo, *, merging: bool) -> list[str]:
     """Return the commits that are being merged into HEAD.
 
-    `merging` says that `git merge` itself asks: it names them in the environment, before it writes
+    `merging`: `git merge` itself asks, which names them in the environment before it writes
     MERGE_HEAD.
     """
     if merging:

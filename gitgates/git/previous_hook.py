@@ -1,7 +1,7 @@
 """Run the previous hook: same arguments, input and environment.
 
 It keeps the terminal, the process group and git's own variables, as if git had started it, and,
-where it is a script of sh or bash, its own name: hooks of other managers do what their name says.
+if it is an sh or bash script, its own name: other managers' hooks act by their name.
 """
 
 from __future__ import annotations

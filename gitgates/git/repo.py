@@ -1,10 +1,10 @@
 """Run git in a repository; find its roots, environment and state folders.
 
 Our own git commands never run hooks, never take optional locks, never start a pager, an external
-diff or the user's aliases, and speak English, because we read what they say.
+diff or the user's aliases, and speak English, because we parse their output.
 
 The usual cases of finding a repository are read from the files themselves
-(gitrepository-layout(5)); git is asked only if they do not tell, because it costs more than all
+(gitrepository-layout(5)); git is asked only if that is not enough, because it costs more than all
 of the reading.
 """
 
@@ -205,7 +205,7 @@ class Repo(Record):
 
     @property
     def as_stored(self) -> Repo:
-        """The same, in which an object is what its id says, and not what refs/replace/* says."""
+        """The same without refs/replace/*: an object is what its id says."""
         return self._replace(env={**self.env, _NO_REPLACE: "1"})
 
     @property
@@ -233,7 +233,7 @@ class Repo(Record):
 
     @property
     def ignores_case(self) -> bool:
-        """Whether file names that differ in case alone are one: core.ignorecase of the repository.
+        """Whether file names that differ only in case are the same: core.ignorecase.
 
         Git writes it if it finds that the file system is so.
         """
@@ -259,7 +259,7 @@ class Repo(Record):
     def relative(self, path: str) -> str:
         """Return where a path is, links followed, relative to the root; outside, it has `..`.
 
-        It need not exist. A relative one is meant from the current folder.
+        It need not exist. A relative one starts at the current folder.
         """
         return os.path.relpath(os.path.realpath(path), os.path.realpath(self.root_abs))
 
@@ -295,7 +295,7 @@ def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
 def read_head(repo: Repo) -> str:
     """Return the commit that is checked out; empty if files do not tell, and git has to.
 
-    Such is a branch that is packed, has no commit, or is in a reftable. Source:
+    That is the case if a branch is packed, has no commit, or is in a reftable. Source:
     gitrepository-layout(5).
     """
     head = _read_line(f"{repo.git_dir_abs}/HEAD", "")
@@ -352,7 +352,7 @@ def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
 def _read_linked(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
     """Read the repository from GIT_DIR and cwd, as hooks of a linked worktree get them.
 
-    A hook may have gone into a folder since: only git takes that for the root then.
+    A hook may have changed its folder since: only git takes that for the root then.
     """
     git_dir_abs = os.path.join(cwd_abs, env["GIT_DIR"])
     if not os.path.isfile(os.path.join(git_dir_abs, "commondir")):

@@ -32,7 +32,7 @@ def stop_alarm() -> None:
 
 
 class _Hold:
-    """Whether an alarm has to wait, and does."""
+    """Whether an alarm must wait, and one does."""
 
     is_on = False
     is_due = False
@@ -46,7 +46,7 @@ def hold_signals() -> set[int]:
 
 
 def release_signals(old_mask: set[int]) -> None:
-    """Let signals come in that have waited.
+    """Let waiting signals arrive.
 
     Raises: DeadlineExceeded if the alarm was among them.
     """

@@ -1,7 +1,7 @@
 """Compute a value in a forked child, with a deadline. Cold: for the user's regular expressions.
 
-A match that backtracks runs in C for as long as it takes, and no handler of a signal runs
-meanwhile: only a process can be ended.
+A backtracking match runs in C for as long as it takes, and no signal handler runs meanwhile: only a
+process can be ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESET = ("SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGPIPE", "SIGALRM")
 def compute(
     task: Callable[[], _T], limit_s: float, is_stopped: Callable[[], bool] = lambda: False
 ) -> _T:
-    """Return what a function returns, of types that `marshal` takes; nothing else of it remains.
+    """Return a function's result, of types that `marshal` takes; it has no other effects.
 
     Raises: TimeoutError past the limit, or if it is stopped; RuntimeError if it fails.
     """
@@ -71,7 +71,7 @@ def _read(fd: int, until: float, is_stopped: Callable[[], bool]) -> bytes | None
 
 
 def _run(task: Callable[[], object], fd: int, limit_s: float) -> NoReturn:
-    """Do it in the child, write the answer, and end, also if nobody is left to end it."""
+    """Do it in the child, write the answer, and end, even if nobody is left to end it."""
     status = 1
     try:
         _signal.set_wakeup_fd(-1)

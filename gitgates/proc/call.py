@@ -1,6 +1,6 @@
 """Start processes with `posix_spawn`; run a program, mostly git, with a deadline.
 
-No `subprocess`: importing that takes longer than a gate to start.
+Without `subprocess`: importing that takes longer than starting a gate.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RESET = [number for name in ("SIGPIPE", "SIGXFSZ") if (number := int(getattr(_s
 
 
 class DeadlineExceeded(BaseException):
-    """The deadline has passed. Not an `Exception`, so no handler of those catches it."""
+    """The deadline has passed. Not an `Exception`, so no `except Exception` catches it."""
 
 
 class CompletedProcess(Record):
@@ -62,8 +62,8 @@ def call(
 ) -> CompletedProcess:
     """Run a program in the current folder; return its exit status and output.
 
-    It stays in our process group, so ^C reaches it as it reaches us; unless it runs `apart`,
-    where half of a thing done would be worse than a moment more.
+    It stays in our process group, so ^C reaches it, too; unless it runs `apart`, because half of
+    its work would be worse than a moment more.
 
     Raises: OSError if it cannot be started, or its output has more than `most_bytes`, if there
     is such a limit; TimeoutError after two minutes.
@@ -98,7 +98,7 @@ def call_all(
 def call_detached(
     argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes, limit_s: float
 ) -> CompletedProcess:
-    """Run a program that may ask nobody: in a session of its own, it has no terminal.
+    """Run a program that may not ask anybody: in a session of its own, it has no terminal.
 
     Raises: OSError if it cannot be started; TimeoutError past the limit: then all of its
     session is killed.
@@ -232,8 +232,8 @@ def _write(fd: int, data: bytes) -> bytes:
 def spawn(command: Command, output_fd: int) -> int:
     """Start a process in a new session; return its id, which is also that of its group.
 
-    A session of its own has no terminal: a program that asks for one is refused at once, where in
-    a background group of ours it would be stopped for ever.
+    A session of its own has no terminal: a program that asks for one is refused at once, while in a
+    background group of ours it would be stopped for ever.
 
     Raises: OSError if the folder or the program does not exist or cannot be used.
     """

@@ -1,8 +1,8 @@
-"""End every process that a command has started, also those that have left its process group.
+"""End every process that a command has started, even those that have left its process group.
 
 A process leaves its group with setsid(2), and its parent if that ends first. It stays in its
-control group, if one can be made, and has a variable of the command's environment as long as
-nobody takes that away. What another service starts for it (cron, systemd, docker) is not found.
+control group, if one can be made, and has a variable of the command's environment unless
+somebody removes that. What another service starts for it (cron, systemd, docker) is not found.
 
 Source: cgroups(7), "Cgroups version 2"; proc(5), /proc/PID/environ.
 """
@@ -116,7 +116,7 @@ def _make_cgroup() -> str:
 
 
 def _remove_left(parent_abs: str) -> None:
-    """Remove control groups that killed runs have left, and nothing is in any more.
+    """Remove empty control groups that killed runs have left.
 
     Raises: OSError.
     """

@@ -1,4 +1,4 @@
-"""The program that has started us, past the shells in between. Linux only: from /proc."""
+"""The program that started us, without the shells in between. Linux only: from /proc."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARENT, _STARTED = 1, 19  # after the name. Source: proc(5), /proc/PID/stat
 
 
 class Program(Record):
-    """A process, which no other one is taken for."""
+    """A process, by what no other one has."""
 
     pid: int
     started: int  # in ticks since the machine was booted
@@ -40,7 +40,7 @@ def is_running(program: Program) -> bool:
 
 
 def _stat(pid: int) -> tuple[str, list[bytes]]:
-    """Return the name of a process, and what the kernel says of it; nothing: there is none."""
+    """Return a process's name, and what the kernel says about it; nothing: there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             head, _, rest = file.read().rpartition(b")")

@@ -4,9 +4,9 @@ A slot is a numbered file, locked by whoever runs a gate, and free when its hold
 that wait have a ticket each, a FIFO whose name says whose turn it is: people's git hooks first,
 then in the order of their arrival. Whoever releases a slot writes to the first one.
 
-A process that is stopped (SIGSTOP) keeps its locks. So the time of a slot's file is when its gate
-is over at the latest, and the access time of a ticket when its holder has looked last: to write to
-a FIFO changes its other times.
+A stopped process (SIGSTOP) keeps its locks. So a slot file's time is the latest end of its gate,
+and a ticket's access time is when its holder last looked: writing to a FIFO changes its other
+times.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Pool:
     def take(self, count: int, most: int = 0, for_s: float = 0.0) -> list[int] | None:
         """Lock `count` slots, at most all, or if nobody else waits up to `most`.
 
-        Return their descriptors, or None if the run has to wait. `for_s` is how long a gate may
+        Return their descriptors, or None if the run must wait. `for_s` is how long a gate may
         hold them.
 
         Raises: OSError if the folder cannot be written.
@@ -96,7 +96,7 @@ class Pool:
         return fds
 
     def queue(self) -> tuple[int, float | None]:
-        """Return the place of this run among those that wait, and for how long it may have to.
+        """Return this run's place among those that wait, and how long it may have to wait.
 
         None: that is not known.
         """
@@ -217,7 +217,7 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str =
 
 
 def usable_folder(env: Mapping[str, str], name: str) -> str:
-    """Return a folder in that of the pool, made where needed; empty if it is not to be used.
+    """Return a folder in the pool's, made if needed; empty if it must not be used.
 
     Raises: ConfigError where its name is not absolute: each folder would have a pool of its own.
     """
@@ -245,7 +245,7 @@ def usable_folder(env: Mapping[str, str], name: str) -> str:
 
 
 def pool_folder(env: Mapping[str, str]) -> str:
-    """Return the folder of the pool; whose it is has to be looked at."""
+    """Return the pool's folder; its owner must be checked."""
     return env.get(VARIABLE, "") or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - as it says
 
 
@@ -255,15 +255,15 @@ def new_ticket(*, is_urgent: bool, since_ns: int = 0) -> str:
 
 
 def is_stopped(path_abs: str) -> bool:
-    """Return whether the file of somebody who waits was not written for long."""
+    """Return whether a waiting run's file has not been written for long."""
     return _age_s(path_abs) > _STOPPED_S
 
 
 def when_free(left_s: Sequence[float | None], before: Sequence[float | None]) -> float | None:
-    """Return in how many seconds it is one's turn; None if that is not known.
+    """Return in how many seconds a run's turn comes; None if that is unknown.
 
-    `left_s`: of each holder, how long it still needs; `before`: of each that waits, how long it
-    will need.
+    `left_s`: how long each holder still needs; `before`: how long each run before this one will
+    need.
     """
     free = [seconds for seconds in left_s if seconds is not None]
     needs = [seconds for seconds in before if seconds is not None]
@@ -276,7 +276,7 @@ def when_free(left_s: Sequence[float | None], before: Sequence[float | None]) ->
 
 
 def _left_s(text: bytes) -> float | None:
-    """Return how long a slot may still be held, by what its file says; None if not known."""
+    """Return how long a slot may still be held, by its file; None if unknown."""
     began, _, rest = os.fsdecode(text).partition("\n")
     gate, _, rest = rest.partition("\n")
     took_s = Use(gate, rest.partition("\n")[0]).took_s()
@@ -287,7 +287,7 @@ def _left_s(text: bytes) -> float | None:
 
 
 def _age_s(path_abs: str) -> float:
-    """Return for how long the time of a file is over; endless if it is gone."""
+    """Return how long ago a file's time passed; endless if it is gone."""
     try:
         return time.time() - os.stat(path_abs).st_mtime
     except OSError:
