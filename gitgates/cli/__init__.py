@@ -17,11 +17,11 @@ from gitgates.verbs.group import VerbGroup
 # section of the help → verb → its line. A verb's file has its name, and `command` in it.
 SECTIONS = {
     "Start": {
-        "init": "Propose gates from the checks that the project already has.",
+        "init": "Propose gates from the project's existing checks.",
         "check": "Check the configuration.",
         "install-hooks": "Install hooks into git, a hook manager or a coding agent.",
         "ci": "Write a workflow that runs the gates in CI.",
-        "run": "Run the gates of a hook now.",
+        "run": "Run a hook's gates now.",
         "explain": "Show which gates a hook would run, and why.",
         "list": "List the hooks and their gates.",
         "test": "Prove on examples that gates can fail.",
@@ -29,11 +29,11 @@ SECTIONS = {
     "Agents": {
         "headless": "Run an agent until the gates pass, then commit.",
         "intent": "Show and select what agents may work on.",
-        "advice": "Manage guidance for agents, and hooks of their work.",
+        "advice": "Manage guidance for agents, and hooks around their work.",
         "handoff": "Hand work over to the next session.",
-        "journal": "Post, read and search the messages of the repository.",
-        "cannot-fix": "Report that the failure of a gate cannot be fixed here.",
-        "approve": "Approve one command of an agent that needs a person.",
+        "journal": "Post, read and search the repository's messages.",
+        "cannot-fix": "Report that a gate's failure cannot be fixed here.",
+        "approve": "Approve one agent command that needs a person.",
         "mcp": "Serve verbs as tools of a Model Context Protocol server.",
     },
     "Review and evidence": {
@@ -42,7 +42,7 @@ SECTIONS = {
         "redo": "Undo the last undo.",
         "land": "Merge branches into the target once their gates pass on the result.",
         "verify": "List commits that bypassed their gates.",
-        "proof": "Sign, show and carry proofs of what gates have passed.",
+        "proof": "Sign, show and transfer proofs of passed gates.",
         "trace": "Show which agent wrote what.",
         "runs": "Show past runs.",
         "baseline": "Accept the failures that gates have now.",
@@ -53,8 +53,8 @@ SECTIONS = {
         "recover": "Restore files that an interrupted run stashed.",
         "gc": "Remove old state.",
         "uninstall-hooks": "Uninstall hooks.",
-        "convert": "Convert the gates of another tool.",
-        "schema": "Print the JSON Schema of the configuration.",
+        "convert": "Convert another tool's gates.",
+        "schema": "Print the configuration's JSON Schema.",
         "completion": "Print a completion script for a shell.",
     },
 }

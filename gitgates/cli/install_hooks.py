@@ -99,7 +99,7 @@ def command(  # noqa: PLR0913 - one for each option
     mcp: bool,
     yes: bool,
 ) -> int:
-    """Install the configured hooks into the folder that git takes hooks from.
+    """Install the configured hooks into git's hooks folder.
 
     An existing hook is kept as HOOK.before-gitgates and runs first. pre-merge-commit is installed
     together with pre-commit. Run it again to update the hooks.

@@ -45,8 +45,8 @@ def command(*, wish: str, missing: str | None, path: str | None) -> int:
     """Restore unstaged work that an interrupted run stashed, and finish an interrupted undo.
 
     Every gitgates command restores first; this one also lists and shows files. Versions that could
-    not be merged are kept for 30 days. Of headless runs that were killed, the work is kept under a
-    ref, and the rest removed.
+    not be merged are kept for 30 days. The work of killed headless runs is kept under a ref, and
+    the rest removed.
 
     Restored files are kept for a day, in case a concurrent git command that read the files while
     they were stashed overwrites them. --restore restores such a file again; if its path is taken,

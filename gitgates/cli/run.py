@@ -315,8 +315,8 @@ def command(
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
 
     With names of gates, only these run: `gitgates run lint types`, or `gitgates run pre-push lint`
-    as in that hook. A first name that both a hook and a gate have is that of the hook; --gate names
-    the gate.
+    as in that hook. If a hook and a gate have the same name, a first name means the hook; --gate
+    names the gate.
 
     By default, the paths are all changes relative to HEAD: staged, unstaged and untracked. With
     --staged, the gates run exactly as in a commit now: unstaged work is stashed and restored, and

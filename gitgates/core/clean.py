@@ -47,7 +47,7 @@ _CARRIAGE_RETURNS = re.compile(r"(?<!\r)\r+\n")  # in linear time, whatever the 
 
 
 def visible(text: str) -> str:
-    """Return text with control and invisible characters escaped, but for tabs and newlines."""
+    """Return text with control and invisible characters escaped, except for tabs and newlines."""
     return text if _is_plain(text) else _SHAPED_OR_HIDDEN.sub(_escaped, text)
 
 
@@ -65,7 +65,7 @@ def visible_line(text: str) -> str:
 
 
 def sanitise(output: bytes, *, colour: bool) -> bytes:
-    """Return output without escape sequences, but for those of colours with `colour`.
+    """Return output without escape sequences, except for those of colours with `colour`.
 
     Other sequences are removed: cursor movement, clearing, titles, links, the clipboard, replies.
     Text that a carriage return would overwrite gets its own line.

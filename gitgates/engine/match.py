@@ -54,7 +54,7 @@ def selects_any(paths: Iterable[str], files: tuple[str, ...], exclude: tuple[str
 
 
 def parse(line: str) -> Pattern:
-    """Parse one pattern. Without a slash, but for one at its end, it matches at any depth."""
+    """Parse one pattern. Without a slash, except for one at its end, it matches at any depth."""
     negated = line.startswith("!")
     body = line[1:] if negated else line
     if body.startswith(("\\!", "\\#")):

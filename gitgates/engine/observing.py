@@ -166,7 +166,7 @@ class GateObserver:
         return different or first_difference(run.depends, reader)
 
     def _ignored(self) -> list[str]:
-        """Return the variables of agents, but for those that the command names."""
+        """Return the variables of agents, except for those that the command names."""
         command = repr(self.gate.command)
         return [name for name in self._place.agents_variables if name not in command]
 

@@ -38,7 +38,7 @@ class LookFacts:
         self.users: tuple[int, ...] = ()  # the user's
         self.config: tuple[Any, ...] = ()  # files of settings; and the settings that count here
         self.settings: tuple[tuple[str, str], ...] = ()
-        self.rules: tuple[Any, ...] = ()  # files that say what is ignored, but for .gitignore
+        self.rules: tuple[Any, ...] = ()  # files that say what is ignored, except for .gitignore
         self.kinds: dict[str, str] = {}  # what is not in the index → what it is: `others.py`
         # Ignored files that are in the index because the user's has them. None: not known.
         self.forced: dict[str, str] | None = None

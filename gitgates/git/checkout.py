@@ -73,7 +73,7 @@ class Layout:
         self.reset(tree)
 
     def update(self, previous_tree: str, tree: str, kept: Iterable[str] = ()) -> bool:
-        """Remove what gates left, but for `kept`, and write what differs.
+        """Remove what gates left, except for `kept`, and write what differs.
 
         Return whether that was possible; if not, everything must be written: git has, or had, a
         file in what should be kept.
@@ -96,7 +96,7 @@ class Layout:
         return True
 
     def clean(self, kept: Iterable[str] = ()) -> None:
-        """Remove all that is not in the index, but for `kept`. Raises: GitError."""
+        """Remove all that is not in the index, except for `kept`. Raises: GitError."""
         self._empty_submodules()
         excluded = [word for name in kept for word in ("-e", ignore_line(name))]
         self._git.out("clean", "-ffdxq", *excluded)

@@ -352,7 +352,7 @@ def copy_index(source_abs: str, target_abs: str) -> None:
 def committed_tree(repo: Repo) -> str:
     """Return the tree of the index being committed.
 
-    Git has written it into the index by the time that a hook runs, but for `commit -- path`, and
+    Git has written it into the index by the time that a hook runs, except for `commit -- path`, and
     where a fixer or `git add -N` has changed entries since: then git is asked.
 
     Raises: GitError, OSError.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last stored
 LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
-_MOST_BYTES = 32 << 20  # of objects in memory at once, but for a single one
+_MOST_BYTES = 32 << 20  # of objects in memory at once, except for a single one
 _OBJECTS = "GIT_OBJECT_DIRECTORY"
 _ALTERNATES = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 

@@ -1,4 +1,4 @@
-"""The environment that a gate got, but for what says nothing about the result.
+"""The environment that a gate got, except for what says nothing about the result.
 
 Values are kept as digests: some are secret.
 """

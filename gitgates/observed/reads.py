@@ -91,7 +91,7 @@ class _Reads:
         self._made: set[str] = set()
         self._links: dict[str, str] = {}  # made by the run → where they lead
         self._names: dict[str, set[str]] = {}  # file → other names that it was opened by
-        self._sockets: set[str] = set()  # addresses of the run itself, but for files
+        self._sockets: set[str] = set()  # addresses of the run itself, except for files
         self._unreusable = self._spoilt = ""
         self.are_too_many = False  # paths: the rest need not be read
         self._takes: dict[str, Callable[[SystemCall], None]] = {

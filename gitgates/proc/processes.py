@@ -397,7 +397,7 @@ class SignalPipe:
     """While entered, ending signals and SIGCHLD are written to `fd` instead of taking effect.
 
     One poll waits for output, exits and interruptions. Nothing is raised inside a handler.
-    Signals that were ignored when we started stay ignored (`nohup`), but for SIGCHLD.
+    Signals that were ignored when we started stay ignored (`nohup`), except for SIGCHLD.
     """
 
     def __init__(self) -> None:

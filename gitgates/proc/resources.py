@@ -155,7 +155,7 @@ class Resources:
         return last._replace(what=" and ".join(wait.what for wait in waits), left_s=seconds)
 
     def _others(self, own: str) -> list[Claim]:
-        """Return the claims of living processes, in order, but for stopped ones that wait."""
+        """Return the claims of living processes, in order, except for stopped ones that wait."""
         claims = []
         for name in sorted(os.listdir(self._folder_abs)):
             path_abs = f"{self._folder_abs}/{name}"

@@ -1,1 +1,1 @@
-"""Report a run: text, a live line, JSON, JUnit. Pure, but for the live line."""
+"""Report a run: text, a live line, JSON, JUnit. Pure, except for the live line."""

@@ -359,7 +359,7 @@ def _actions(turns: list[dict[str, Any]], attempt: int) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Return text as one line, escaped for Markdown but for `names`: it comes from anywhere."""
+    """Return text as one line, escaped for Markdown except for `names`: it comes from anywhere."""
     line = _MARKS.sub(r"\\\1", plain_line(text, 0))
     # If each sign has its partner, they quote a name.
     is_paired = line.count("`") % 2 == 0 and "``" not in line

@@ -1,6 +1,6 @@
 """The failures of a run in the formats of CI systems: SARIF, Code Quality, workflow commands.
 
-Pure but for logs of the run. Cold. The formats:
+Pure except for logs of the run. Cold. The formats:
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html,
 https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format,
 https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands.

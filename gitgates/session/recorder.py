@@ -179,7 +179,7 @@ def shared_look(call: Call) -> Look | None:
 def begin(call: Call) -> Observed:
     """Look when a session begins; if that takes long, continue in the background.
 
-    Raises: as `files.look.look`, but for TimeOver.
+    Raises: as `files.look.look`, except for TimeOver.
     """
     if looks_ahead(call):
         return _NOTHING

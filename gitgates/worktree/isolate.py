@@ -228,7 +228,7 @@ def recover(
 def recover_and_report(repo: Repo, say: Callable[[str], None]) -> None:
     """Recover what another run left, and report it; report what a guardian has recovered.
 
-    Raises: what `recover` raises, but for LockError.
+    Raises: what `recover` raises, except for LockError.
     """
     path_abs = f"{repo.state_abs}/recovered"
     try:

@@ -44,7 +44,7 @@ def setup_hints(repo: Repo, config: Config, hook: str = "") -> tuple[str, ...]:
 
 
 def ignored_in(repo: Repo) -> list[str]:
-    """Return what git ignores in a working tree, but for caches: folders, then files."""
+    """Return what git ignores in a working tree, except for caches: folders, then files."""
     ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     names = [
         name

@@ -52,13 +52,13 @@ upstream of the branch, or in no remote. The hook is pre-commit, for a merge pre
 configured in the commit.
 
 \b
-gated                    its gates passed on this content; in parentheses: of whom that
-                         is believed, if they ran elsewhere
+gated                    its gates passed on this content; in parentheses: the trusted
+                         signer, if they ran elsewhere
 gated on another base    its gates passed on the same patch (rebase, cherry-pick), or
                          on the same content of these files
 squash of gated commits  it squashes a branch whose commits all passed
-let pass                 a gate failed, which does not block by its configuration, as
-                         with `on_fail = "CONTINUE"`
+let pass                 a gate failed that does not block, as with
+                         `on_fail = "CONTINUE"`
 skipped                  a person skipped some gates, with SKIP or GITGATES_SKIP
 bypassed the gates       there is no evidence that its gates ran
 failed                   a missing gate has run now, and failed

@@ -30,7 +30,7 @@ def command(names: tuple[str, ...], *, fmt: str, verbose: bool) -> int:
     working tree is not changed. A gate that could not start, crashed or timed out has not failed:
     that proves nothing.
 
-    Exit status 0: all gates do on all examples what they must. 1: one does not.
+    Exit status 0: every gate fails or passes on each example as it must. 1: one does not.
     """
     repo = current_repo()
     config = configuration(repo)

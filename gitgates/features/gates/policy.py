@@ -81,7 +81,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def run_by_hand(call: Call) -> tuple[Plan | None, Decision | None]:
-    """Run the gates of an ending as it would, but for as long as it takes.
+    """Run an ending's gates as it would, however long they take.
 
     If they pass, they need not run again at the ending, on the same content. No decision: they had
     passed on it before, or all are skipped.

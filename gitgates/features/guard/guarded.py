@@ -1,4 +1,4 @@
-"""The rules of the guard, but for those on files of other features."""
+"""The rules of the guard, except for those on files of other features."""
 
 from __future__ import annotations
 

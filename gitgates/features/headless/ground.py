@@ -65,7 +65,7 @@ class Staged(Record):
 
 
 def stage(repo: Repo, index_abs: str, known: Collection[str] = ()) -> Staged:
-    """Stage what is in the working tree, but for ignored files and `known` ones.
+    """Stage what is in the working tree, except for ignored files and `known` ones.
 
     What git cannot hold, such as a repository within, is a `problem`.
     """

@@ -85,7 +85,7 @@ class RemoteCommand(Record):
     """What is run there."""
 
     argv: tuple[str, ...]
-    env: Mapping[str, str]  # all of it, but for what the server adds
+    env: Mapping[str, str]  # all of it, except for what the server adds
     cwd: str = "."  # relative to the root of the files
     root_abs: str = ""  # of the files here, where `outputs` are written to; empty: none is
 

@@ -70,7 +70,7 @@ def options_of_undo(function: Callable[..., int]) -> Callable[..., int]:
     for option in (
         format_option,
         click.option("--caller", hidden=True, default=""),
-        click.option("--token", metavar="TOKEN", default="", help="The approval of a person."),
+        click.option("--token", metavar="TOKEN", default="", help="A person's approval."),
         click.option("--branch", is_flag=True, help="Move HEAD and branches back as well."),
         click.option("--index", is_flag=True, help="Put the index back as well."),
         click.option("--dry-run", is_flag=True, help="Show the difference, and change nothing."),
@@ -81,7 +81,7 @@ def options_of_undo(function: Callable[..., int]) -> Callable[..., int]:
 
 @click.command("undo")
 @click.argument("words", metavar="[ID] [PATH]...", nargs=-1)
-@click.option("--last", is_flag=True, help="Undo only the last change of an agent.")
+@click.option("--last", is_flag=True, help="Undo only an agent's last change.")
 @click.option("--prompt", metavar="N", type=click.IntRange(min=1), help="Undo all since prompt N.")
 @click.option("--turn", is_flag=True, help="Undo what the calling agent has changed in its turn.")
 @click.option("--session", metavar="S", default="", help="Undo what this session has changed.")
@@ -110,7 +110,7 @@ def command(  # noqa: PLR0913 - its options
 
     Without ID and options: a list, the newest first. With an ID: undo that change and what the same
     session has changed since. PATH limits it to these files and folders. What somebody else has
-    changed since is merged or, in a conflict, kept beside and named. An undo can be undone:
+    changed since is merged or, in a conflict, kept next to it and reported. An undo can be undone:
     gitgates redo.
 
     Deleted branches and stash entries come back. The index, HEAD and moved branches stay, unless

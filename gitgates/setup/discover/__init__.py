@@ -1,1 +1,1 @@
-"""Discover the checks of a project. Cold; pure but for `project.py`, which reads."""
+"""Discover the checks of a project. Cold; pure except for `project.py`, which reads."""

@@ -43,7 +43,7 @@ class HookFile(Record):
     manager: Manager | None = None
     python: str = ""  # of a shim: the interpreter, and the folder that holds our package
     home: str = ""
-    current: bool = True  # of a shim: as this version would write it, but for those two
+    current: bool = True  # of a shim: as this version would write it, except for those two
 
     @property
     def hook(self) -> str:
