@@ -133,6 +133,8 @@ bench: $(DEV)/ready ## Measure what an installed hook costs, beside other hook m
 	@$(DEV)/bin/python tests/bench/observed.py
 	@echo
 	@$(DEV)/bin/python tests/bench/remote.py
+	@echo
+	@$(DEV)/bin/python tests/bench/land.py
 
 # Installed as a wheel, not editable, as users have it.
 bench-docs: $(BENCH)/locked ## Measure gitgates beside other hook managers, for the docs; QUICK=1: a trial, ONLY=storm: this group, PAGE=1: only the page (npm, hyperfine)
