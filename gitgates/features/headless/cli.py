@@ -90,6 +90,7 @@ _LONGEST_TASK = 1 << 20  # bytes
 )
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Tasks at once. Default: 1.")
 @click.option("--retry-failed", is_flag=True, help="Also repeat failed tasks.")
+@click.option("--land", is_flag=True, help="Land each task that has passed: `gitgates land`.")
 @click.option("--queued", hidden=True, default="")  # the run, which a queue has named
 @click.option("--agent-args", hidden=True, default="")  # of its task, as JSON
 @format_option
@@ -127,9 +128,9 @@ def command(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
 
 def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     """Do one task; return the exit status."""
-    if options["jobs"] is not None or options["retry_failed"]:
+    if options["jobs"] is not None or options["retry_failed"] or options["land"]:
         hint = "Specify a queue: --tasks FILE"
-        raise UsageError("--jobs and --retry-failed require --tasks", hint)
+        raise UsageError("--jobs, --retry-failed and --land require --tasks", hint)
     repo = current_repo()
     require_outermost(repo)
     console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))

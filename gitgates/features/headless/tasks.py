@@ -63,6 +63,7 @@ _FOR_ONE = ("task", "resume", "branch", "message", "junit", "in_place", "include
 # Of the result of a run.
 _FACTS = ("outcome", "commit", "failed_ref", "attempts", "seconds", "tokens", "cost_usd")
 _SAID = "gitgates: "
+_FINE = ("landed", "nothing to land")
 _VERSION = 1  # of the report
 
 
@@ -176,6 +177,8 @@ def do_all(options: dict[str, Any], fmt: str) -> tuple[dict[str, Any], int]:
         os.close(queue.lock)
         console.phase("")
     is_passed = document["passed"] == document["of"]
+    if options["land"]:
+        is_passed &= all(row["landing"] in _FINE for row in document["tasks"])
     status = errors.OK if is_passed else errors.BLOCKED
     return document, Interrupted.exit_status if signal else status
 
@@ -203,7 +206,14 @@ class _Queue:
     def _new_row(self, task: QueueTask) -> Row:
         row: Row = {"id": task.id, "task": task.digest, "status": "waiting"}
         row |= {"outcome": "not begun", "branch": task.branch, "commit": "", "failed_ref": ""}
-        row |= {"run": "", "attempts": 0, "seconds": 0.0, "tokens": None, "cost_usd": None}
+        row |= {
+            "landing": "",
+            "run": "",
+            "attempts": 0,
+            "seconds": 0.0,
+            "tokens": None,
+            "cost_usd": None,
+        }
         return {**row, "log": f"{self.folder_abs}/{task.id}.log"}
 
     def _saved(self) -> dict[str, Row]:
@@ -235,25 +245,39 @@ class _Queue:
     def work(self) -> int:
         """Do what is due; end when all is done, or a signal has come, and return that."""
         self._settle()
-        due = ("waiting", "interrupted", "error", *(["failed"] * self.options["retry_failed"]))
+        due = (
+            "waiting",
+            "interrupted",
+            "error",
+            "ejected",
+            *(["failed"] * self.options["retry_failed"]),
+        )
         waiting = [task for task, row in self.rows.items() if row["status"] in due]
         finished = len(self.rows) - len(waiting)
         self.console.message(f"{counted(len(self.rows), 'task')}, {finished} of them already done")
+        for row in self.rows.values():
+            row["landing"] = row.get("landing", "").removeprefix("error")  # it is tried again
+        landing = [task for task in self.rows if self._may_land(task)]
         running: dict[int, QueueTask] = {}
         watch = Watchdog()  # ends them if we are killed
         try:
             with SignalPipe() as signals, Group(signals, self.console.tick) as group:
                 while True:
-                    while len(running) < (self.options["jobs"] or 1) and waiting:
+                    while len(running) < (self.options["jobs"] or 1) and (landing or waiting):
                         if group.handle_signals():
                             break
-                        task = waiting.pop(0)
-                        running[self._begin(task, group, watch)] = task
+                        begin = self._land if landing else self._begin
+                        task = (landing or waiting).pop(0)
+                        running[begin(task, group, watch)] = task
                     if (child := group.wait()) is None:
                         return group.handle_signals()
                     watch.remove(child.pid)
                     output = b"" if child.ending().ended_by_us else child.capture.captured()[0]
-                    self._end(running.pop(child.pid), output)
+                    task = running.pop(child.pid)
+                    is_landing = self.rows[task]["status"] == "passed"
+                    (self._landed if is_landing else self._end)(task, output)
+                    landing += [task] if self._may_land(task) else []
+                    waiting += [task] if self.rows[task]["status"] == "ejected" else []
         finally:
             watch.close()
 
@@ -276,22 +300,58 @@ class _Queue:
 
     def _begin(self, task: QueueTask, group: Group, watch: Watchdog) -> int:
         """Start the process of a task; return its number."""
-        run, row = os.path.basename(runs.new_run("")), self._new_row(task)
+        run, before, row = os.path.basename(runs.new_run("")), self.rows[task], self._new_row(task)
+        doing, resumed = task, before.get("ejected", "")
+        if resumed:  # what was said of its branch is the next turn
+            branch = f"{task.branch}-again"
+            doing = task._replace(prompt=before["feedback"], branch=branch, agent=None)
+            row |= {"branch": branch, "ejected": resumed, "feedback": before["feedback"]}
         row |= {"status": "interrupted", "outcome": "it will be repeated next time", "run": run}
         self.rows[task] = row
         self.save()
         prompt_abs = f"{self.folder_abs}/{task.id}.prompt"
-        replace_file(prompt_abs, task.prompt.encode())
+        replace_file(prompt_abs, doing.prompt.encode())
         remove_file(row["log"])  # of an earlier attempt, which may be longer
-        words = task.arguments(self.options, run)
+        words = doing.arguments(self.options, run) + ([f"--resume={resumed}"] if resumed else [])
         argv = (sys.executable, "-m", "gitgates", "headless", "-", *words)
         command = Command(argv, self.repo.root_abs, dict(self.repo.env), prompt_abs)
-        child = group.start(command, _LIMIT_S, Capture(_KEPT_BYTES, row["log"], _LOG_BYTES))
-        if isinstance(child, str):
-            raise StateError(f"{task.id}: {child}")
-        watch.add(child.pid)
-        self.console.message(f"{task.id}: started on branch {task.branch}")
-        return child.pid
+        self.console.message(f"{task.id}: started on branch {row['branch']}")
+        capture = Capture(_KEPT_BYTES, row["log"], _LOG_BYTES)
+        return _start(group, command, capture, watch)
+
+    def _may_land(self, task: QueueTask) -> bool:
+        row = self.rows[task]
+        is_done = row["status"] == "passed" and row["commit"] and not row.get("landing")
+        return bool(self.options["land"] and is_done)
+
+    def _land(self, task: QueueTask, group: Group, watch: Watchdog) -> int:
+        """Start to land the branch of a task that has passed; return the process."""
+        words = ("land", "--format=json", self.rows[task]["branch"])
+        command = Command(
+            (sys.executable, "-m", "gitgates", *words), self.repo.root_abs, dict(self.repo.env)
+        )
+        self.console.message(f"{task.id}: landing")
+        return _start(group, command, Capture(_LOG_BYTES), watch)
+
+    def _landed(self, task: QueueTask, output: bytes) -> None:
+        """Write down how a branch has landed; one that was ejected goes back to its agent, once."""
+        row = self.rows[task]
+        try:  # behind what was said meanwhile
+            entry = parse_json(output[output.index(b"{\n") :])["entries"][0]
+        except (ValueError, KeyError, IndexError):
+            lines = output.decode("utf-8", "replace").strip().splitlines() or ["interrupted"]
+            row |= {"landing": "error", "outcome": f"did not land: {visible_line(lines[-1])}"}
+        else:
+            row |= {"landing": entry["state"], "outcome": entry["state"]}
+            if entry["state"] == "landed":
+                row["outcome"] = f"landed on {entry['target']} as {entry['commit'][:12]}"
+            elif entry["state"] == "ejected":
+                is_last = row.get("ejected") or self.options["agent_command"]
+                status = "failed" if is_last else "ejected"
+                row |= {"status": status, "outcome": f"was ejected: {entry['why']}"}
+                row |= {} if is_last else {"ejected": row["run"], "feedback": entry["feedback"]}
+        self.save()
+        self.console.message(f"{task.id}: {row['outcome']}")
 
     def _end(self, task: QueueTask, output: bytes) -> None:
         """Write down how a task has ended; `output` is empty if it was interrupted."""
@@ -317,6 +377,14 @@ class _Queue:
         if tip and is_of(git, tip, row["run"]):
             outcome = "all gates passed; then it was killed"
             row |= {"status": "passed", "outcome": outcome, "commit": tip}
+
+
+def _start(group: Group, command: Command, capture: Capture, watch: Watchdog) -> int:
+    child = group.start(command, _LIMIT_S, capture)
+    if isinstance(child, str):
+        raise StateError(f"{command.argv[-1]}: {child}")
+    watch.add(child.pid)
+    return child.pid
 
 
 def as_text(document: dict[str, Any]) -> str:
