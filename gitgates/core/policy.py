@@ -201,7 +201,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.proof.policy",
         table="proof",
         by_table=True,
-        provides=("signed_passes", "signed_evidence"),
+        provides=("signed_passes", "signed_evidence", "publish_landed"),
         kinds=("before-push",),
     ),
     Policy(
@@ -260,6 +260,17 @@ POLICIES: tuple[Policy, ...] = (
     Policy(
         name="tampering",
         module="gitgates.session.tampering",
+        kinds=("turn-end",),
+        passive=True,
+        never_installs_hooks=True,
+    ),
+    # After the save point at the end of a turn.
+    Policy(
+        name="land",
+        module="gitgates.features.land.policy",
+        table="land",
+        by_table=True,
+        switch="conflicts",
         kinds=("turn-end",),
         passive=True,
         never_installs_hooks=True,

@@ -284,6 +284,14 @@ def latest(repo: Repo) -> Point | None:
     return point_at(repo, memory.read_ref(memory.ref)) if memory.exists() else None
 
 
+def latest_everywhere(repo: Repo) -> list[Point]:
+    """Return the last point of each worktree. Raises: GitError."""
+    memory = Memory(repo)
+    ask = ("log", "-z", "--no-walk", f"--format={_FORMAT}", "--glob=refs/points/*", "--")
+    log = memory.reading.ask(*ask).stdout.split(b"\0") if memory.exists() else []
+    return [point for entry in log if (point := _point(entry))]
+
+
 def point_at(repo: Repo, commit: str) -> Point | None:
     """Return a point by its commit, such as a parent; None: it is damaged. Raises: GitError."""
     ask = ("log", "-1", "--no-walk", f"--format={_FORMAT}", commit, "--")

@@ -10,6 +10,7 @@ import re
 
 from gitgates.core.errors import GitError, GitgatesError
 from gitgates.core.record import Record
+from gitgates.git.object_store import storing_git
 from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
@@ -62,6 +63,17 @@ def is_ancestor(repo: Repo, commit: str, of: str) -> bool:
     return not repo.git.ask("merge-base", "--is-ancestor", commit, of).exit_status
 
 
+def conflicting_paths(repo: Repo, base: str, trees: tuple[str, str]) -> list[str]:
+    """Return the paths at which two trees conflict that were both made from a commit."""
+    repo = repo._replace(env=storing_git(repo).env)  # no object of the user's
+    making = Building(repo, "gitgates <gitgates@localhost>", merge_trees)
+    try:
+        merge_trees(repo, *(making.commit(tree, [base], b"") for tree in trees))
+    except ConflictError as error:
+        return error.paths
+    return []
+
+
 class Building(Record):
     """How commits are made: by whom, and how two are merged."""
 
@@ -95,7 +107,7 @@ class Building(Record):
                 current = commit  # it is there already
                 continue
             # So that git takes the parent for what both sides have in common.
-            beside = self._commit(git.resolve(f"{current}^{{tree}}"), parents, b"")
+            beside = self.commit(git.resolve(f"{current}^{{tree}}"), parents, b"")
             tree = self.merge(self.repo, beside, commit)
             author, message = self._author(commit), self._message(commit)
             current = self._unless_same(tree, [current], message, author)
@@ -107,11 +119,12 @@ class Building(Record):
         """Return a commit; its first parent if that has the same tree."""
         if tree == self.repo.git.resolve(f"{parents[0]}^{{tree}}"):
             return parents[0]
-        return self._commit(tree, parents, message, author)
+        return self.commit(tree, parents, message, author)
 
-    def _commit(
+    def commit(
         self, tree: str, parents: list[str], message: bytes, author: Mapping[str, str] | None = None
     ) -> str:
+        """Make a commit; its committer is `by`."""
         env = {**self.repo.env, **identity(self.by), **(author or {})}
         flags = [word for parent in parents for word in ("-p", parent)]
         git = self.repo.git._replace(env=env)

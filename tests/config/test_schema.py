@@ -170,6 +170,7 @@ GOOD: dict[str, list[Any]] = {
     "hook": ["pre-push", "pre-commit", "manual"],
     "batch": [1, 8],
     "land.remote": ["origin"],
+    "conflicts": [True, False],
 }
 GOOD |= {name: list(rule.answers) for name, rule in rules_by_name().items()}
 GOOD["lost_work"] += [{"git clean *": "ask", "*": "off"}, {}]

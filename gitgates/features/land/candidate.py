@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from gitgates.core.clean import counted, plain_line
-from gitgates.core.errors import GitError
 from gitgates.git.merging import (
     Building,
     ConflictError,
@@ -15,6 +13,7 @@ from gitgates.git.merging import (
     merges_in_memory,
 )
 from gitgates.report.feedback import fenced
+from gitgates.worktree.merging import merge_in_checkout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,28 +42,6 @@ def build(repo: Repo, base: str, entry: Landing, method: str) -> str:
         return building.squashed(base, entry.tip, f"Land branch '{entry.branch}'")
     onto = f" into {entry.target}" if entry.target not in ("main", "master") else ""
     return building.merged(base, entry.tip, f"Merge branch '{entry.branch}'{onto}\n")
-
-
-def merge_in_checkout(repo: Repo, ours: str, theirs: str) -> str:
-    """Return the tree of a merge that an old git makes in a private checkout.
-
-    Raises: as `merge_trees`.
-    """
-    from gitgates.worktree.checkouts import check_out  # only for an old git
-
-    objects = repo.git.lines("rev-parse", "--git-path", "objects")[0]
-    with check_out(repo, ours, None) as checkout:
-        env = {**checkout.repo.env, "GIT_OBJECT_DIRECTORY": os.path.join(repo.root_abs, objects)}
-        git = checkout.repo._replace(env=env).git
-        completed = git.ask("merge", "--quiet", "--no-commit", "--no-ff", theirs)
-        unmerged = git.names("diff", "--name-only", "--diff-filter=U", "-z")
-        if completed.exit_status and not unmerged:
-            raise GitError(f"{theirs[:_SHORT]}: {os.fsdecode(completed.stderr).strip()}")
-        git.out("add", "--all")  # with git's marks
-        tree = git.out("write-tree").decode().strip()
-    if unmerged:
-        raise ConflictError(unmerged, tree)
-    return tree
 
 
 def describe_conflict(repo: Repo, base: str, entry: Landing, error: ConflictError) -> str:

@@ -153,7 +153,7 @@ def _warn_of_changes(repo: Repo) -> None:
 
 def _dry_run(repo: Repo, entries: list[Landing], target: str, fmt: str) -> int:
     base = ForwardBranch(repo, target).tip()
-    settings, _slots = settings_at(repo, base)
+    _config, settings = settings_at(repo, base)
     rows: list[dict[str, Any]] = []
     for entry in entries:
         gates, state, text = dict[str, str](), NOTHING, ""

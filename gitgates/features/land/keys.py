@@ -25,6 +25,10 @@ _KEYS = (
         "How many waiting branches are tested together. 1: each merge is tested by itself."
     ),
     Key("push", v.FLAG, "false").meaning("Whether the landed commit is pushed, without force."),
+    Key("conflicts", v.FLAG, "true").meaning(
+        "Whether you are told, when an agent stops in a linked worktree, which other worktrees "
+        "have changes that conflict with its own."
+    ),
     Key("remote", v.TEXT, '"origin"').meaning("The remote that it is pushed to."),
 )
 

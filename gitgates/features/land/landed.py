@@ -40,6 +40,7 @@ def note(entry: Landing) -> str:
         f"Onto: {entry.target} at {entry.base}",
         f"Tested: {tested(entry)}",
         f"Gates: {', '.join(gates)}",
+        *([f"Weakens: {entry.weakened}"] if entry.weakened else []),
     ]
     return "\n".join(lines) + "\n"
 

@@ -13,6 +13,7 @@ import time
 
 from gitgates.config.load import table_of
 from gitgates.core.errors import ConfigError, GitgatesError, Interrupted, StateError
+from gitgates.core.policy import providers
 from gitgates.core.record import Record
 from gitgates.core.types import Command, Config
 from gitgates.features.land.candidate import build, describe_conflict
@@ -54,25 +55,18 @@ class LandSettings(Record):
     batch: int = 4
     push: bool = False
     remote: str = "origin"
+    conflicts: bool = True
 
 
-class TrialError(GitgatesError):
-    """A test could not be made, which is no fault of the branch."""
-
-    def __init__(self, why: str, exit_status: int) -> None:
-        super().__init__(why, "What was queued stays queued: run `gitgates land` again.")
-        self.exit_status = exit_status
-
-
-def settings_at(repo: Repo, commit: str) -> tuple[LandSettings, int]:
-    """Return the settings in a commit, and how many tests may run at once."""
+def settings_at(repo: Repo, commit: str) -> tuple[Config, LandSettings]:
+    """Return the configuration in a commit, and what it says of landing."""
     try:
         place = {commit: f"in {commit[:_SHORT]}"}
         config = counted_in(repo, repo.as_stored.git, place, None)[commit].config or Config()
     except ConfigError:
         config = Config()  # what lands may mend it
     settings = table_of(config, "land", LandSettings)
-    return settings._replace(batch=max(settings.batch, 1)), config.jobs or os.cpu_count() or 1
+    return config, settings._replace(batch=max(settings.batch, 1))
 
 
 class Lander:
@@ -83,7 +77,7 @@ class Lander:
     ) -> None:
         self._repo, self._queue, self._turn, self._console = repo.as_stored, queue, turn, console
         self._target = ForwardBranch(self._repo, target)
-        self._settings, self._slots = LandSettings(), 1
+        self._config, self._settings, self._slots = Config(), LandSettings(), 1
         self._base = self._tip = ""  # the chain is built on the first; what the branch was at then
         self._links: list[Link] = []
         self._deferred: set[int] = set()  # entries that conflict with one in the chain
@@ -136,7 +130,8 @@ class Lander:
         """Forget the chain; look where the target is, and what has landed there already."""
         self._drop()
         tip = self._target.tip()
-        self._settings, self._slots = settings_at(self._repo, tip)
+        self._config, self._settings = settings_at(self._repo, tip)
+        self._slots = self._config.jobs or os.cpu_count() or 1
         remote = self._settings.remote if self._settings.push else ""
         self._target = ForwardBranch(self._repo, self._target.name, remote)
         self._base = self._target.base()
@@ -206,11 +201,8 @@ class Lander:
 
     def _start(self, link: Link) -> None:
         result_abs = self._result_abs(link)
-        try:
-            make_folder(os.path.dirname(result_abs))
-            remove_file(result_abs)
-        except OSError as error:
-            raise StateError(f"{result_abs}: cannot be written: {error.strerror}") from error
+        make_folder(os.path.dirname(result_abs))
+        remove_file(result_abs)
         trial = (link.commit, self._base, self._target.name, self._settings.hook, result_abs)
         options = ("trial", "base", "target", "hook", "result")
         words = [f"--{name}={value}" for name, value in zip(options, trial, strict=True)]
@@ -227,7 +219,7 @@ class Lander:
         return f"{self._queue.folder_abs}/trials/{os.getpid()}-{link.commit}"
 
     def _ended(self, child: Child) -> None:
-        """Take note of how a test has ended. Raises: TrialError."""
+        """Take note of how a test has ended. Raises: GitgatesError if it could not be made."""
         link, _child = self._running.pop(child.pid)
         self._watch.remove(child.pid)
         outcome = read(read_state(self._result_abs(link)))
@@ -237,8 +229,10 @@ class Lander:
         if outcome is None or outcome.error:
             output = child.capture.captured()[0].decode("utf-8", "replace").strip().splitlines()
             why = outcome.why if outcome else "; ".join(output[-3:]) or "it was ended"
-            status = outcome.error if outcome else GitgatesError.exit_status
-            raise TrialError(f"`{link.entry.branch}` could not be tested: {why}", status)
+            hint = "What was queued stays queued: run `gitgates land` again."
+            error = GitgatesError(f"`{link.entry.branch}` could not be tested: {why}", hint)
+            error.exit_status = outcome.error if outcome else error.exit_status
+            raise error
         link.outcome, link.state = outcome, GREEN if outcome.passed else RED
 
     def _settle(self) -> None:
@@ -263,13 +257,14 @@ class Lander:
 
     def _land(self, links: list[Link]) -> None:
         """Land links, the last of which has passed."""
-        tested, gates = links[-1].commit, links[-1].outcome.gates
+        tested, outcome = links[-1].commit, links[-1].outcome
         fields: dict[str, Any] = {
             "state": LANDING,
             "why": "",
             "base": self._base,
             "tested": tested,
-            "gates": gates,
+            "gates": outcome.gates,
+            "weakened": outcome.weakened,
         }
         landing = [each.entry._replace(commit=each.commit, **fields) for each in links]
         if not self._queue.replace(landing):
@@ -297,6 +292,12 @@ class Lander:
         if trouble := write_notes(self._repo, entries):
             self._console.message(trouble)
         self._queue.update([entry.number for entry in entries], state=LANDED, why="")
+        remote = self._settings.remote if self._settings.push else ""
+        commits, say = [entry.commit for entry in entries], self._console.message
+        for publish in providers(self._config, "publish_landed"):
+            publish(self._repo, self._config, commits, remote=remote, say=say)
+        for weakened in {entry.weakened for entry in entries if entry.weakened}:
+            say(f"what has landed weakens the checks: {weakened}")
         for entry in entries:
             place = f"`{entry.target}` as {entry.commit[:_SHORT]}"
             self._console.message(f"`{entry.branch}` landed on {place}")

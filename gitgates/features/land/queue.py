@@ -53,6 +53,7 @@ class Landing(Record):
     commit: str = ""  # that lands it
     tested: str = ""  # the commit that gates ran on: of a batch, the last one
     gates: tuple[tuple[str, str, float], ...] = ()  # name, status, seconds
+    weakened: str = ""  # what weakens the checks in what was tested
     ended_s: float = 0.0
 
     @property
@@ -79,29 +80,27 @@ class Queue:
             raise StateError(f"{self._path_abs}: cannot be read: {error!r}", hint) from error
 
     def change(self, edit: Callable[[list[Landing]], Iterable[Landing]]) -> list[Landing]:
-        """Replace the entries by what `edit` makes of them; return that. Raises: StateError."""
+        """Replace the entries by what `edit` makes of them; return that.
+
+        Raises: StateError, LockError; OSError.
+        """
+        make_folder(self.folder_abs)
+        fd = lock_file(f"{self.folder_abs}/queue.lock", wait_s=_WAIT_S)
+        if fd < 0:
+            raise LockError(f"{self._path_abs}: another process holds its lock", "Try again.")
         try:
-            make_folder(self.folder_abs)
-            fd = lock_file(f"{self.folder_abs}/queue.lock", wait_s=_WAIT_S)
-            if fd < 0:
-                raise LockError(f"{self._path_abs}: another process holds its lock", "Try again.")
-            try:
-                before = self.entries()
-                after = [*edit(before)]
-                ended = [entry for entry in after if not entry.is_live]
-                dropped = ended[:-_MOST_ENDED]
-                remaining = [entry for entry in after if entry not in dropped]
-                if remaining != before:
-                    rows = [entry._asdict() for entry in remaining]
-                    replace_file(self._path_abs, json.dumps({"v": 1, "entries": rows}).encode())
-                for entry in dropped:
-                    remove_file(self._feedback_abs(entry))
-            finally:
-                os.close(fd)
-        except OSError as error:
-            why = f"{self._path_abs}: cannot be written: {error.strerror}"
-            raise StateError(why) from error
-        return remaining
+            before = self.entries()
+            after = [*edit(before)]
+            dropped = [entry for entry in after if not entry.is_live][:-_MOST_ENDED]
+            after = [entry for entry in after if entry not in dropped]
+            if after != before:
+                rows = [entry._asdict() for entry in after]
+                replace_file(self._path_abs, json.dumps({"v": 1, "entries": rows}).encode())
+            for entry in dropped:
+                remove_file(self._feedback_abs(entry))
+        finally:
+            os.close(fd)
+        return after
 
     def add(self, branch: str, tip: str, *, target: str, by: str) -> Landing:
         """Queue a branch, unless exactly that is queued; another tip of it is cancelled."""
@@ -173,11 +172,8 @@ class Queue:
 
     def eject(self, entry: Landing, why: str, feedback: str, **fields: Any) -> None:  # noqa: ANN401 - as above
         """End an entry that cannot land, with what is to be said of that."""
-        try:
-            make_folder(f"{self.folder_abs}/feedback")
-            replace_file(self._feedback_abs(entry), feedback.encode("utf-8", "replace"))
-        except OSError as error:
-            raise StateError(f"{self.folder_abs}: cannot be written: {error.strerror}") from error
+        make_folder(f"{self.folder_abs}/feedback")
+        replace_file(self._feedback_abs(entry), feedback.encode("utf-8", "replace"))
         self.update([entry.number], state=EJECTED, why=why, **fields)
 
     def _feedback_abs(self, entry: Landing) -> str:

@@ -12,6 +12,7 @@ import time
 from gitgates.core.clean import counted, first_few, plain_line
 from gitgates.core.errors import BLOCKED, OK, ConfigError, GitgatesError
 from gitgates.core.limits import parse_json
+from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, CHECKED_OUT, Event, RefUpdate
 from gitgates.engine.proved import ProvedTree
@@ -59,6 +60,7 @@ class TrialOutcome(Record):
     why: str = ""
     gates: tuple[tuple[str, str, float], ...] = ()  # name, status, seconds
     feedback: str = ""
+    weakened: str = ""  # what weakens the checks in what is landed
     error: int = 0  # the exit status of what is no fault of the commit
 
 
@@ -153,7 +155,10 @@ class _TrialRun:
             for each in (visit.result for visit in decision.visits)
         )
         text = self._feedback(decision, plan, why) if why else ""
-        return TrialOutcome(passed=not why, why=why, gates=ends, feedback=text)
+        base = self._repo.git.resolve(f"{self._trial.base}^{{tree}}")
+        looks = functions_of(call.config, "weakened_between")
+        weakened = "; ".join(look(self._repo, call.config, base, self._tree) for look in looks)
+        return TrialOutcome(not why, why=why, gates=ends, feedback=text, weakened=weakened)
 
     def _record(self, decision: Decision, plan: Plan) -> None:
         """Record how gates have ended that ran here: they have seen exactly this tree."""

@@ -48,6 +48,24 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     return so_far
 
 
+def publish_landed(
+    repo: Repo, config: Config, commits: list[str], *, remote: str, say: Callable[[str], None]
+) -> None:
+    """Sign the proofs of landed commits, if pushes do, and push them to a remote, if any."""
+    if not config.tables["proof"].get("push", False):
+        return
+    from gitgates.features.proof.signing import statements_of
+    from gitgates.features.proof.transfer import Transfer, sign_new
+    from gitgates.git.commits import list_commits
+
+    try:
+        sign_new(repo, statements_of(repo, list_commits(repo.git, "--no-walk", *commits)))
+        if remote:
+            Transfer(repo, remote, limit_s=_LIMIT_S, unattended=True).push()
+    except (GitgatesError, OSError) as error:
+        say(f"the proofs were not published: {error}")
+
+
 def signed_evidence(repo: Repo, config: Config, say: Callable[[str], None]) -> SignedEvidence:
     """Lend what trusted signers have signed about trees."""
     from gitgates.features.proof.evidence import SignedEvidence  # only if it is asked for

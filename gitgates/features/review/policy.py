@@ -25,6 +25,7 @@ from gitgates.session.start import record_base
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Config
+    from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
 
@@ -56,6 +57,16 @@ def guarded_files(call: Call) -> list[tuple[str, str]]:
     paths = [path for name in agents for path in host.agent_files(_plain(name), folders)]
     paths += [path for name in review.skills for path in host.skill_files(_plain(name), folders)]
     return [("reviewer_files", path) for path in paths]
+
+
+def weakened_between(repo: Repo, config: Config, before: str, after: str) -> str:
+    """Return what weakens the checks between two trees, in one line; empty: nothing."""
+    from gitgates.features.review.weakened import find_weakened, in_one_line
+    from gitgates.git.diff import Trees, file_differences
+
+    review, trees = settings_of(config), Trees(repo, before, after)
+    is_off = review.weakened == "off"
+    return "" if is_off else in_one_line(find_weakened(trees, file_differences(trees), review))
 
 
 def _plain(name: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from land_support import CONFIG, begin, branch, entry, first_parents, land, opened, runs
+from proof_support import make_key, sign_with
 
 from gitgates.features.land.queue import LANDING, Queue
 
@@ -151,3 +152,19 @@ def test_a_branch_that_waits_can_be_taken_out(repo: Repo) -> None:
     status, rows = land(repo, "--cancel", "a")
     assert (status, rows["a"]["state"]) == (0, "cancelled")
     assert repo.gitgates("land", "--cancel", "a").returncode == 64
+
+
+@pytest.mark.slow
+def test_what_lands_is_signed_and_what_it_weakens_is_told(
+    repo: Repo, out: Path, tmp_path: Path
+) -> None:
+    assert out.exists()
+    more = '[hooks.Stop]\ngates = ["review"]\n[proof]\npush = true\n'
+    begin(repo, CONFIG + more)
+    sign_with(repo, make_key(tmp_path / "key"))
+    branch(repo, "weak", {"a.py": "import os  # noqa\n"})
+    status, rows = land(repo, "weak")
+    assert (status, rows["weak"]["weakened"]) == (0, "a.py: warning suppressed")
+    assert "Weakens: a.py: " in repo.git("notes", "--ref=gitgates-land", "show", "main")
+    tree = repo.git("rev-parse", "main^{tree}")
+    assert '"payload"' in repo.git("notes", "--ref=gitgates", "show", tree)
