@@ -19,8 +19,7 @@ import time
 from gitgates.core.errors import GitError, StateError
 from gitgates.core.lean_json import dumps, loads
 from gitgates.core.record import Record
-from gitgates.files.git_state import GitState, read_git_state
-from gitgates.files.held import hold_commits, link_objects
+from gitgates.files.git_state import GitState, hold_commits, link_objects, read_git_state
 from gitgates.files.look import DEFAULT, NO_DEADLINE, Limits, Locked, Look, look_locked
 from gitgates.files.memory import Memory
 from gitgates.store.files import read_cached, read_state, remove_file, replace_cached, replace_file
@@ -100,22 +99,9 @@ class Recorded(Record):
     look: Look
 
 
-def record(
-    repo: Repo,
-    author: Author,
-    facts: Facts = NO_FACTS,
-    limits: Limits | None = DEFAULT,
-    *,
-    deadline_s: float = NO_DEADLINE,
-) -> Point | None:
-    """Look, and record what has changed since the previous point as changed by an author.
-
-    Return None if nothing has. The first point of a worktree has no parent: it is what was
-    there, and nobody's change. `limits`: None for those of the last look.
-
-    Raises: as `look`.
-    """
-    return look_and_record(repo, author, facts, limits, deadline_s=deadline_s).point
+def record(repo: Repo, author: Author, *more: Any) -> Point | None:  # noqa: ANN401 - as below
+    """Look and record; return the point, None where nothing has changed. Raises: as `look`."""
+    return look_and_record(repo, author, *more).point
 
 
 def look_and_record(
@@ -126,7 +112,13 @@ def look_and_record(
     *,
     deadline_s: float = NO_DEADLINE,
 ) -> Recorded:
-    """Do the same; return also what was seen, if nothing has changed, too. Raises: as `look`."""
+    """Look, and record what has changed since the previous point as changed by an author.
+
+    The first point of a worktree has no parent: it is what was there, and nobody's change.
+    `limits`: None for those of the last look.
+
+    Raises: as `look`.
+    """
     memory = Memory(repo)
     with Locked(memory, deadline_s):
         tree_look = look_locked(memory, limits, ignored=True, until_s=deadline_s)

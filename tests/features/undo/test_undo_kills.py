@@ -30,7 +30,7 @@ LONGEST_S = 0.15  # from the journal on, an undo of these files takes less
 _OURS = "import os, sys, time; from gitgates.git.repo import find_repo; "
 _OURS += "from gitgates.files import points, prune; from points_support import LIMITS; "
 _OURS += "repo = find_repo(os.getcwd(), dict(os.environ)); "
-RECORD = _OURS + "points.record(repo, points.Author('session', 's'), limits=LIMITS)"
+RECORD = _OURS + "points.record(repo, points.Author('session', 's'), points.NO_FACTS, LIMITS)"
 PRUNE = _OURS + "prune.prune(repo, time.time() + 9e5, keep_s=0.0, at_once=True)"
 
 
