@@ -11,4 +11,4 @@ PREFIXES: dict[str, tuple[str, ...]] = {  # the table of each that holds our key
     LOCAL_FILE: (),
 }
 FILES = tuple(PREFIXES)  # of the root
-BASELINE_FILE = ".gitgates-baseline.json"  # of failures that do not count: engine/accepted.py
+BASELINE_FILE = ".gitgates-baseline.json"  # of failures that do not count: engine/baseline.py

@@ -12,8 +12,7 @@ from gitgates.core.errors import LockError
 from gitgates.files.index import UnseenError
 from gitgates.files.looked import DEFAULT, Limits, Look
 from gitgates.files.memory import NO_DEADLINE, Memory, Storing, TimeOver, time_over
-from gitgates.files.scan import Scan
-from gitgates.files.stashed import find_stashed
+from gitgates.files.scan import Scan, find_stashed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

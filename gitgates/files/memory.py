@@ -2,7 +2,7 @@
 
     config, info/attributes   switch every conversion off
     objects/                  what the user's repository, its alternate, does not have already;
-                              and links to that which the user's may lose (`held.py`)
+                              and links to that which the user's may lose (`git_state.py`)
     refs/points/WORKTREE      the last point of each worktree
     refs/trees/TREE           what sessions and runs have seen, for a month
     id                        identifies it, as another one may be at the same place later

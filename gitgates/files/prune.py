@@ -11,7 +11,7 @@ import sys
 import time
 
 from gitgates.core.errors import GitgatesError, StateError
-from gitgates.files.held import link_objects, name_commits, share_shallow
+from gitgates.files.git_state import link_objects, name_commits, share_shallow
 from gitgates.files.memory import TREES, Memory, Storing, TimeOver, time_over
 from gitgates.files.points import points, state_of
 from gitgates.store.files import (

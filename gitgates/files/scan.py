@@ -7,9 +7,11 @@ the tree is known.
 from __future__ import annotations
 
 import os
+import stat
 
+from gitgates.core.errors import StateError
 from gitgates.files.facts import LookFacts, identity, stat_of
-from gitgates.files.held import link_objects
+from gitgates.files.git_state import link_objects
 from gitgates.files.index import Index, sort_out
 from gitgates.files.looked import DEFAULT, Limits, Look
 from gitgates.files.others import IGNORED, NESTED, OPEN, classify, compare, nested_kind
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from gitgates.files.facts import Stat
     from gitgates.files.index import Seen
     from gitgates.files.memory import Memory
+    from gitgates.git.repo import Repo
     from gitgates.store.rescue import StashedPath
 
 _IGNORE_FILE = ".gitignore"
@@ -43,7 +46,6 @@ class Scan:
         self._has_other_rules = self._prepare()
         self.index = Index(memory, self.facts.settings, until_s)
         self._is_seeded = False  # just now, from the user's index
-        self._seeded_folders: list[str] | None = None  # of all that, with slashes
         self._stored: list[str] = []
 
     def _prepare(self) -> bool:
@@ -72,7 +74,7 @@ class Scan:
         if with_ignored:
             others = self._look_at_ignored()
             ignored = facts.ignored_tree
-            paths = self._paths() if facts.folders is None else ()
+            paths = self.index.paths() if facts.folders is None else ()
             folders = self._permissions.unusual_folders((*paths, *others))
             modes, owners = self._permissions.unusual_of(others)
             modes, owners = {**facts.modes, **modes}, {**facts.owners, **owners}
@@ -116,7 +118,6 @@ class Scan:
             not os.path.lexists(f"{self._root_abs}/{path}") for path in seed.dropped
         )
         self._permissions.note(seed.unusual)
-        self._seeded_folders = [*seed.folders(), *seed.modules]
         return seed.dropped
 
     def _update(self, difference: Seen, dropped: list[str]) -> None:
@@ -180,12 +181,6 @@ class Scan:
             if path in (facts.forced or {}) or not (path in ignored or path.startswith(inside))
         ]
 
-    def _paths(self) -> list[str]:
-        """Return paths in all folders with files that are stored; some may be gone."""
-        if self._seeded_folders is None:
-            return self.index.paths()
-        return [*self._seeded_folders, *self._stored]
-
     def _add(self, paths: list[str]) -> None:
         """Store files; note those that are left out."""
         facts = self.facts
@@ -239,10 +234,79 @@ class Scan:
         return ignored.stored_stats
 
     def _with_stashed(self, stashed: tuple[StashedPath, ...]) -> str:
-        from gitgates.files.stashed import stashed_entries  # only if something is stashed
+        from gitgates.files.scan import stashed_entries  # only where something is stashed
 
         return self.index.replaced(stashed_entries(self._memory, stashed))
 
 
 def _is_ignore_file(path: str) -> bool:
     return path.rpartition("/")[2] == _IGNORE_FILE
+
+
+def find_stashed(repo: Repo) -> tuple[StashedPath, ...]:
+    """Return what another run has moved out of the working tree, or what never was in it.
+
+    What this run has stashed is out of sight on purpose. Raises: StateError where the journal
+    cannot be understood.
+    """
+    if not os.path.isdir(f"{repo.state_abs}/rescue"):
+        return ()
+    from gitgates.store.rescue import Rescue  # most often, nothing is stashed
+
+    rescue = Rescue(f"{repo.state_abs}/rescue")
+    if not os.path.exists(rescue.at("journal")):
+        return ()
+    try:
+        journal, saved = rescue.read(), set(os.listdir(rescue.at("saved")))
+    except (StateError, OSError):
+        if os.path.exists(rescue.at("journal")):
+            raise
+        return ()  # that run has just ended
+    if journal.pid == os.getpid():
+        return ()
+    return tuple(entry for entry in journal.entries if not entry.saved or entry.saved in saved)
+
+
+def stashed_entries(memory: Memory, stashed: tuple[StashedPath, ...]) -> bytes:
+    """Store what is stashed; return it as input of `update-index -z --index-info`.
+
+    Raises: OSError; the run that stashes may put it back meanwhile.
+    """
+    from gitgates.store.rescue import Rescue  # only where something is stashed
+
+    rescue = Rescue(f"{memory.repo.state_abs}/rescue")
+    lines, files = [], dict[str, str]()  # path → where it is now
+    for entry in stashed:
+        lines.append(f"0 {memory.nothing}\t{entry.path}")
+        if entry.saved:
+            _collect(rescue.at("saved", entry.saved), entry.path, files)
+    ignored = set(
+        _ignored(memory, [path for path in files if path not in {entry.path for entry in stashed}])
+    )
+    for path, place_abs in files.items():
+        if path in ignored:
+            continue
+        mode = os.lstat(place_abs).st_mode
+        if stat.S_ISLNK(mode):
+            content, git_mode = os.fsencode(os.readlink(place_abs)), "120000"
+        else:
+            with open(place_abs, "rb") as file:
+                content = file.read()
+            git_mode = "100755" if mode & 0o100 else "100644"
+        lines.append(f"{git_mode} {memory.write('blob', content)}\t{path}")
+    return os.fsencode("".join(f"{line}\0" for line in lines))
+
+
+def _collect(place_abs: str, path: str, files: dict[str, str]) -> None:
+    """Collect a saved file, or all in a saved folder."""
+    mode = os.lstat(place_abs).st_mode
+    if stat.S_ISDIR(mode):
+        names = sorted(os.listdir(place_abs))
+        for name in names if ".git" not in names else ():  # a repository of its own
+            _collect(f"{place_abs}/{name}", f"{path}/{name}", files)
+    elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+        files[path] = place_abs
+
+
+def _ignored(memory: Memory, paths: list[str]) -> list[str]:
+    return memory.repo.git.ignored(paths, "--no-index") if paths else []

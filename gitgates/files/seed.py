@@ -81,11 +81,6 @@ class Seed:
             self._out("update-index", "-z", "--index-info", stdin=os.fsencode(lines))
         os.rename(self._new_abs, self._index.path_abs)
 
-    def folders(self) -> list[str]:
-        """Return the folders of the entries that stay, each with a slash."""
-        folders = {path.rpartition(b"/")[0] for path in self._paths}
-        return [f"{os.fsdecode(folder)}/" for folder in folders if folder]
-
     def _drop(self, paths: Iterable[bytes]) -> None:
         if dropped := set(paths):
             self._paths = [path for path in self._paths if path not in dropped]

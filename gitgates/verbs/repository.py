@@ -21,12 +21,15 @@ from gitgates.core.errors import (
     StateError,
 )
 from gitgates.core.types import Config
-from gitgates.git.exclude import exclude
 from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.store.files import lock_file, make_folder, replace_file
+from gitgates.store.files import lock_file, make_folder, open_regular, replace_file
 from gitgates.store.messages import Message, post
 from gitgates.store.owners import require_access
 from gitgates.worktree.isolate import recover_and_report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
 
 _P = ParamSpec("_P")
 _EDIT_WAIT_S = 10.0
@@ -184,3 +187,36 @@ def post_message(repo: Repo, draft: Message) -> str:
         dirty=dirty,
     )
     return post(repo.shared_state_abs, draft).id
+
+
+_NAME = "info/exclude"
+
+
+def exclude(repo: Repo, name: str) -> str:
+    """Add a file at the root to `info/exclude`; return a message about it.
+
+    Nothing is done, and nothing is to be said, where it does not exist, tracked or ignored already.
+    The file is that of all worktrees. Git reads no other one that is not shared with everybody.
+    """
+    if not os.path.lexists(f"{repo.root_abs}/{name}"):
+        return ""
+    try:
+        if repo.git.ask("ls-files", "--error-unmatch", "--", name).exit_status == 0:
+            return ""
+        if repo.git.ignored([name]):
+            return ""
+        _append(f"{repo.common_dir_abs}/{_NAME}", f"/{name}\n".encode())
+    except GitError:
+        return ""  # git cannot say: whoever asked meets the same
+    except OSError as error:
+        why = error.strerror or str(error)
+        return f"{name} is not ignored by git, and .git/{_NAME} cannot be written: {why}"
+    return f"{name} is only for this clone: git now ignores it (.git/{_NAME})"
+
+
+def _append(path_abs: str, line: bytes) -> None:
+    os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+    with open(path_abs, "ab+", opener=open_regular) as file:
+        file.seek(0)
+        before = file.read()
+        file.write(b"\n" + line if before and not before.endswith(b"\n") else line)

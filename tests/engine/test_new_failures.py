@@ -14,8 +14,7 @@ from hook_support import commit as commit_staged
 from gitgates.core.agent_types import Payload
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Event, Gate, GateResult, Hook, Plan, Step
-from gitgates.engine.accepted import parse_accepted
-from gitgates.engine.baseline import KnownFailures, failures_in
+from gitgates.engine.baseline import KnownFailures, failures_in, parse_accepted
 from gitgates.engine.failures import MOST_FAILURES
 from gitgates.git.repo import find_repo
 from gitgates.session.approval import new_token

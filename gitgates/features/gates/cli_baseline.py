@@ -9,8 +9,7 @@ from gitgates.config.values import did_you_mean
 from gitgates.core.clean import counted
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.types import Config, Gate, GateResult, Hook
-from gitgates.engine.accepted import parse_accepted, read_accepted, render_accepted
-from gitgates.engine.baseline import failures_in
+from gitgates.engine.baseline import failures_in, parse_accepted, read_accepted, render_accepted
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import run_plan
@@ -27,7 +26,7 @@ from gitgates.verbs.repository import configuration, current_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.engine.accepted import Accepted
+    from gitgates.engine.baseline import Accepted
 
 _NOT_DONE = 1
 _WRITE = "baseline write"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from gitgates.features.undo.cli import Request, begun, go_back, options_of_undo
+from gitgates.features.undo.cli import Request, begun, go_back, last_undo, options_of_undo
 from gitgates.features.undo.git_back import Wish
 from gitgates.features.undo.moments import recorded
-from gitgates.features.undo.selection import last_undo
 from gitgates.hosts import is_called_by_agent
 from gitgates.session.approval import require_person
 from gitgates.verbs.repository import current_repo

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from points_support import LIMITS, files_of, found, record
 
 from gitgates.core.errors import UsageError
-from gitgates.features.undo.cli import Request, begun, go_back
+from gitgates.features.undo.cli import Request, Selection, begun, go_back, last_undo, selected
 from gitgates.features.undo.git_back import Wish
 from gitgates.features.undo.moments import is_agents, recorded
-from gitgates.features.undo.selection import Selection, last_undo, selected
 from gitgates.files import points
 from gitgates.files.memory import Memory
 from gitgates.files.permissions import usual
