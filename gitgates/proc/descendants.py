@@ -39,7 +39,7 @@ class Descendants:
 
     def pids(self) -> set[int]:
         """Return the processes that run."""
-        pids = _in_cgroup(self.cgroup_abs) | _marked(os.fsencode(self.mark))
+        pids = _in_cgroup(self.cgroup_abs) | marked(os.fsencode(self.mark))
         return pids - {os.getpid()}
 
     def end(self) -> None:
@@ -75,7 +75,7 @@ def _is_guardian(pid: int) -> bool:
     return _GUARDIAN in read_or_empty(f"/proc/{pid}/cmdline")
 
 
-def _marked(mark: bytes) -> set[int]:
+def marked(mark: bytes) -> set[int]:
     """Return the processes that have a variable in the environment they were started with."""
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]

@@ -84,7 +84,10 @@ def terminate_gates(token: str, groups: set[int]) -> None:
     Those are all processes with its token in their environment, and the process groups that it has
     noted, as long as their numbers still mean the same: /proc is not needed.
     """
-    groups = (groups | _groups_with(token)) - {os.getpgrp()}
+    from gitgates.proc.descendants import marked  # after a kill
+
+    pids = marked(f"GITGATES_RUN={token}".encode()) if token else ()
+    groups = (groups | {*filter(None, map(_group_of, pids))}) - {os.getpgrp()}
     _send(groups, _signal.SIGTERM)
     end_s = time.monotonic() + GRACE_S / 4  # nobody is there to wait politely for
     while any(group_lives(group) for group in groups) and time.monotonic() < end_s:
@@ -92,21 +95,11 @@ def terminate_gates(token: str, groups: set[int]) -> None:
     _send(groups, _signal.SIGKILL)
 
 
-def _groups_with(token: str) -> set[int]:
-    marker = b"\0GITGATES_RUN=" + token.encode() + b"\0"
-    groups: set[int] = set()
+def _group_of(pid: int) -> int:
     try:
-        pids = [name for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return groups
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-                if token and marker in b"\0" + file.read():
-                    groups.add(os.getpgid(int(pid)))
-        except OSError:
-            continue
-    return groups
+        return os.getpgid(pid)
+    except OSError:  # it has just ended
+        return 0
 
 
 def _send(groups: set[int], number: int) -> None:
