@@ -6,7 +6,7 @@ from typing import Any
 
 from markdown_page import page, table
 
-from gitgates.features.undo.destructive import data
+from gitgates.features.undo.answer import data
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.shell.starters import COMMANDS, STARTERS, Starter
 from gitgates.shell.syntax import SHELLS

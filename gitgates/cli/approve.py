@@ -10,7 +10,7 @@ from gitgates.config.values import did_you_mean
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.policy import functions_of
 from gitgates.session.approval import ACTIONS, LASTS_S, is_person_at_terminal, new_token
-from gitgates.session.rules import approve_settings
+from gitgates.session.rules import approve, policy_settings
 from gitgates.verbs.repository import configuration, current_repo
 
 TYPE_CHECKING = False
@@ -57,8 +57,8 @@ def command(action: tuple[str, ...]) -> int:
 
 def _approve_rules(repo: Repo) -> int:
     config = configuration(repo)
-    files = [approve(repo, config) for approve in functions_of(config, "approve")]
-    approve_settings(repo, config)
+    files = [also(repo, config) for also in functions_of(config, "approve")]
+    approve(repo, policy_settings(config))
     what = " and ".join([*files, "the settings"])
     click.echo(f"gitgates: {what} of policies now apply as they are, also in running sessions")
     return OK

@@ -1,10 +1,10 @@
 """What git keeps beside the files of a worktree: the index, HEAD, branches, the stash.
 
-files.kept   of one worktree: what this was made from, and what was held then
+files.kept   of one worktree: what this was based on, and what was held then
 
 The user's repository may lose the objects: `git reset`, `reflog expire` and `gc --prune=now` in one
-line remove what no ref names any more. So they are held by links to its files, which cost nothing.
-Where there can be no links, new commits are copied. `refs/held/WORKTREE` names what points name, so
+line remove what no ref names. So they are held by links to its files, which cost nothing.
+If there can be no links, new commits are copied. `refs/held/WORKTREE` names what points name, so
 that pruning keeps it.
 """
 
@@ -192,11 +192,11 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def link_objects(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
-    """Link what the user's object folder has and ours has not; return whether all could be.
+    """Link what the user's object folder has and ours lacks; return whether that was possible.
 
     `linked_mtimes` is folder → mtime when it was looked at last; it is brought up to date.
 
-    Raises: OSError, FileNotFoundError where a `gc` beside it does not end.
+    Raises: OSError, FileNotFoundError if a `gc` beside it does not end.
     """
     for _attempt in range(_ATTEMPTS):
         try:
@@ -217,7 +217,11 @@ def _link_all(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
         if linked_mtimes.get(entry.name) == mtime_ns:
             continue
         make_folder(f"{own_abs}/{entry.name}")
-        names = _loose(entry.path) if is_loose else _packs(entry.path)
+        names = (
+            list(filter(_HEX.issuperset, os.listdir(entry.path)))
+            if is_loose
+            else _packs(entry.path)
+        )
         linked = [_link(f"{entry.path}/{name}", f"{own_abs}/{entry.name}/{name}") for name in names]
         is_linked = all(linked)
         all_linked = all_linked and is_linked
@@ -226,12 +230,8 @@ def _link_all(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
     return all_linked
 
 
-def _loose(folder_abs: str) -> list[str]:
-    return [name for name in os.listdir(folder_abs) if _HEX.issuperset(name)]
-
-
 def _packs(folder_abs: str) -> list[str]:
-    """Return the files of packs; git looks for the index of one, so that is the last."""
+    """Return the pack files, a pack's index last: git looks for that."""
     names = os.listdir(folder_abs)
     packs = {name.removesuffix(".idx") for name in names if name.endswith(".idx")}
     files = [name for name in names if name.rpartition(".")[0] in packs]
@@ -254,7 +254,7 @@ def _link(source_abs: str, target_abs: str) -> bool:
 
 
 def hold_commits(memory: Memory, commits: Iterable[str], *, copied: bool) -> None:
-    """Have pruning keep commits with all that they need. `copied`: they could not be linked.
+    """Make pruning keep commits with all that they need. `copied`: they could not be linked.
 
     Raises: OSError, GitError.
     """
@@ -274,7 +274,7 @@ def hold_commits(memory: Memory, commits: Iterable[str], *, copied: bool) -> Non
 
 
 def name_commits(memory: Memory, commits: list[str]) -> str:
-    """Have the ref of what is held name these commits alone; return its own. Raises: OSError."""
+    """Make the ref of what is held name only these commits; return its own. Raises: OSError."""
     held = memory.write_commit(
         memory.write_tree([]), commits, name="gitgates", message="held", time_s=0.0
     )
@@ -285,7 +285,7 @@ def name_commits(memory: Memory, commits: list[str]) -> str:
 def share_shallow(memory: Memory, cuts: Iterable[str] | None = None) -> None:
     """Tell git where the history of the user's commits ends, and that of points. Raises: OSError.
 
-    `cuts`: points that have no parents any more; None: as it was.
+    `cuts`: points that no longer have parents; None: unchanged.
     """
     cuts_abs, shallow_abs = f"{memory.folder_abs}/cuts", f"{memory.folder_abs}/shallow"
     own_cuts = read_or_empty(cuts_abs)

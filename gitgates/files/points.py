@@ -100,7 +100,7 @@ class Recorded(Record):
 
 
 def record(repo: Repo, author: Author, *more: Any) -> Point | None:  # noqa: ANN401 - as below
-    """Look and record; return the point, None where nothing has changed. Raises: as `look`."""
+    """Look and record; return the point, None if nothing has changed. Raises: as `look`."""
     return look_and_record(repo, author, *more).point
 
 
@@ -221,15 +221,14 @@ def _next_number(memory: Memory) -> int:
     fd = memory.lock("number.lock")
     try:
         content = read_state(path_abs) or b""
-        number = int(content) if content.isdigit() else _highest(memory)
+        if content.isdigit():
+            number = int(content)
+        else:
+            number = max([0, *(point.number for point in points(memory.repo, everywhere=True))])
         replace_file(path_abs, b"%d" % (number + 1), sync=False)
     finally:
         os.close(fd)
     return number + 1
-
-
-def _highest(memory: Memory) -> int:
-    return max([0, *(point.number for point in points(memory.repo, everywhere=True))])
 
 
 def points(repo: Repo, *, everywhere: bool = False, since_s: float = 0.0) -> list[Point]:

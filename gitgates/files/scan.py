@@ -234,8 +234,6 @@ class Scan:
         return ignored.stored_stats
 
     def _with_stashed(self, stashed: tuple[StashedPath, ...]) -> str:
-        from gitgates.files.scan import stashed_entries  # only where something is stashed
-
         return self.index.replaced(stashed_entries(self._memory, stashed))
 
 
@@ -244,9 +242,9 @@ def _is_ignore_file(path: str) -> bool:
 
 
 def find_stashed(repo: Repo) -> tuple[StashedPath, ...]:
-    """Return what another run has moved out of the working tree, or what never was in it.
+    """Return what another run has moved out of the working tree, or what was never in it.
 
-    What this run has stashed is out of sight on purpose. Raises: StateError where the journal
+    What this run has stashed is hidden on purpose. Raises: StateError if the journal
     cannot be understood.
     """
     if not os.path.isdir(f"{repo.state_abs}/rescue"):
@@ -272,7 +270,7 @@ def stashed_entries(memory: Memory, stashed: tuple[StashedPath, ...]) -> bytes:
 
     Raises: OSError; the run that stashes may put it back meanwhile.
     """
-    from gitgates.store.rescue import Rescue  # only where something is stashed
+    from gitgates.store.rescue import Rescue  # only if something is stashed
 
     rescue = Rescue(f"{memory.repo.state_abs}/rescue")
     lines, files = [], dict[str, str]()  # path → where it is now

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from gitgates.core.errors import GitError
+from gitgates.core.errors import GitError, UsageError
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.git.index import full_status
 from gitgates.git.repo import nul_split
@@ -296,3 +296,48 @@ def _is_file(path_abs: str) -> bool:
 
 def _is_id(text: str) -> bool:
     return bool(text.strip("0"))
+
+
+def pushed(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...]:
+    """Return the revisions that a push adds to a remote; nothing if it adds no commit."""
+    tips = [
+        git.resolve(f"{ref.local_id}^{{commit}}")
+        for ref in refs
+        if ref.local_id.strip("0") and ref.has_code
+    ]
+    commit_ids = [tip for tip in dict.fromkeys(tips) if tip]
+    edges = known_to(refs, remote, git)
+    return ("--ignore-missing", *commit_ids, "--not", *edges) if commit_ids else ()
+
+
+def unpushed(git: Git) -> tuple[str, ...]:
+    """Return the revisions from the upstream of the current branch to HEAD.
+
+    Without an upstream: those that no remote has. Nothing before the first commit.
+    """
+    if not git.resolve("HEAD"):
+        return ()
+    upstream = git.resolve("@{upstream}^{commit}")
+    return ("HEAD", "--not", upstream or "--remotes")
+
+
+def range_of(git: Git, text: str) -> tuple[str, ...]:
+    """Return the revisions of a range from the command line.
+
+    Raises: UsageError if it is not one.
+    """
+    warn = ("-c", "core.warnAmbiguousRefs=true")
+    parsed = git.ask(*warn, "rev-parse", "--revs-only", "--end-of-options", text)
+    if b"is ambiguous" in parsed.stderr:
+        # Git would take the tag, which whoever has pushed it may have named so.
+        what = f"`{text}`: {os.fsdecode(parsed.stderr).strip().removeprefix('warning: ')}"
+        raise UsageError(what, "Remove the tag of that name, or write refs/remotes/… in full.")
+    revisions = tuple(line for line in parsed.stdout.decode().split() if not line.startswith("--"))
+    ids = [revision.lstrip("^") for revision in revisions]
+    if (
+        parsed.exit_status
+        or not ids
+        or not all(git.resolve(f"{commit_id}^{{commit}}") for commit_id in ids)
+    ):
+        raise UsageError(f"`{text}` is not a range of commits", "For example: origin/main..HEAD")
+    return revisions

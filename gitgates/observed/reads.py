@@ -13,13 +13,12 @@ from itertools import islice
 
 from gitgates.core.record import Record
 from gitgates.observed import syscalls
-from gitgates.observed.addresses import addresses
-from gitgates.observed.lines import ENDED, NOT_READ, calls, file_of_fd, paths
+from gitgates.observed.lines import ENDED, NOT_READ, calls, file_of_fd, paths, unescaped
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, THERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from gitgates.observed.lines import NamedPath, SystemCall
 
@@ -354,3 +353,27 @@ def _tidy(path: str) -> str:
     while "//" in path or "/./" in path:
         path = path.replace("//", "/").replace("/./", "/")
     return path[:-1] if path.endswith("/.") else path
+
+
+_ADDRESS = re.compile(r'\{sa_family=(\w+)(?:, ((?:[^{}"]|"(?:[^"\\]|\\.)*")*))?\}')
+_PATH = re.compile(r'sun_path=(@?)"((?:[^"\\]|\\.)*)"')
+_PORT = re.compile(r"port=htons\((\d+)\)")
+_HOST = re.compile(r'"([0-9a-fA-F:.]+)"')
+_HERE = re.compile(r"127\.|::1$|::ffff:127\.|0\.0\.0\.0$|::$")
+_SILENT = ("AF_UNSPEC", "AF_NETLINK")  # takes back an address; asks the kernel
+
+
+def addresses(args: str) -> Iterator[str]:
+    """Yield the addresses in the arguments of a call.
+
+    A path, which may be relative; `@NAME`; `HOST:PORT`, where `localhost` is this machine; or the
+    name of another family.
+    """
+    for family, rest in _ADDRESS.findall(args):
+        path, port, host = _PATH.search(rest), _PORT.search(rest), _HOST.search(rest)
+        if path:
+            yield path[1] + unescaped(path[2])
+        elif port and host:
+            yield f"{'localhost' if _HERE.match(host[1]) else host[1]}:{port[1]}"
+        elif family not in _SILENT:
+            yield family

@@ -11,7 +11,6 @@ import os
 import stat
 
 from gitgates.observed.command import privileged
-from gitgates.observed.programs import interpreters
 from gitgates.observed.reads import is_below
 from gitgates.observed.state import ABSENT_STATE, CACHE_MARK, NAMES, SPECIAL, in_cache, is_index
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM, THERE
@@ -19,7 +18,8 @@ from gitgates.observed.unchanged import CHANGES, Dependencies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from typing import BinaryIO
 
     from gitgates.observed.reads import Observation
     from gitgates.observed.state import Reader
@@ -201,3 +201,57 @@ def _is_consistent(how: int, state: str) -> bool:
     if not existence or state.endswith(f" to {ABSENT_STATE}"):  # a link that leads nowhere is both
         return True
     return existence == (ABSENT if state == ABSENT_STATE else THERE)
+
+
+_MOST = 4  # a script of a script of …
+_HEAD_BYTES = 256  # of a script, the kernel reads no more either
+_MOST_HEADERS = 64
+_LOADER = 3  # PT_INTERP
+# Of 32 and 64 bits: where in the file header the place of the program headers, and their size and
+# number are; and where in one of these the place and the size of what it is about. Source: elf(5).
+_LAYOUTS = {1: (4, 28, 42, 4, 16), 2: (8, 32, 54, 8, 32)}
+
+
+def interpreters(program_abs: str) -> Iterator[str]:
+    """Yield the interpreter of a script, and the loader of a program that is linked dynamically.
+
+    The first one may be relative to the folder of the process. Source: execve(2), "Interpreter
+    scripts".
+    """
+    for _ in range(_MOST):
+        try:
+            with open(program_abs, "rb") as file:
+                program_abs = _interpreter(file)
+        except (OSError, ValueError, OverflowError):
+            return
+        if not program_abs:
+            return
+        yield program_abs
+        if not program_abs.startswith("/"):
+            return
+
+
+def _interpreter(file: BinaryIO) -> str:
+    head = file.read(_HEAD_BYTES)
+    if head.startswith(b"#!"):
+        words = head[2:].split(b"\n")[0].split()
+        return os.fsdecode(words[0]) if words else ""
+    if head.startswith(b"\x7fELF") and len(head) == _HEAD_BYTES and head[4] in _LAYOUTS:
+        return os.fsdecode(_loader(file, head).rstrip(b"\0"))
+    return ""
+
+
+def _loader(file: BinaryIO, head: bytes) -> bytes:
+    width, start_at, size_at, place_at, length_at = _LAYOUTS[head[4]]
+
+    def number(data: bytes, at: int, size: int) -> int:
+        return int.from_bytes(data[at : at + size], "little" if head[5] == 1 else "big")
+
+    start, size = number(head, start_at, width), number(head, size_at, 2)
+    for index in range(min(number(head, size_at + 2, 2), _MOST_HEADERS)):
+        file.seek(start + index * size)
+        header = file.read(size)
+        if number(header, 0, 4) == _LOADER:
+            file.seek(number(header, place_at, width))
+            return file.read(min(number(header, length_at, width), 4096))
+    return b""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import ask, policies_at
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Plan, Verdict
 from gitgates.engine.listener import Listener
@@ -101,12 +100,7 @@ def ask_git_hook(event: Event, repo: Repo, config: Config) -> list[PolicyAnswer]
     call = HookCall(event, repo, Listener(), ())
     call.is_dry = True
     call.configure(config)
-    ask(
-        call,
-        [(row.name, module) for row, module, _needs in policies_at(config, call.kind)],
-        failed,
-        hear,
-    )
+    call.ask_policies(failed, hear)
     return answers
 
 

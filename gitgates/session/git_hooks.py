@@ -69,10 +69,10 @@ from gitgates.worktree.isolate import recover_and_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gitgates.core.lifecycle import EventKind
-    from gitgates.core.policy import Need, PolicyModule
+    from gitgates.core.policy import Need
     from gitgates.core.types import GateResult, Place
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
@@ -162,8 +162,17 @@ class HookCall:
             return
         others = self.decision, self.plan
         self.decision = self.plan = None
-        self.conclude(ask(self, _policies_at(judgement.config, self.kind), self.failed))
+        self.conclude(self.ask_policies(self.failed))
         self._join(*others)
+
+    def ask_policies(
+        self,
+        failed: Callable[[str, Exception], Verdict],
+        on_verdict: Callable[[str, Verdict, Verdict], None] | None = None,
+    ) -> Verdict:
+        """Ask the policies that need the event, in order."""
+        policies = [(row.name, module) for row, module, _ in policies_at(self.config, self.kind)]
+        return ask(self, policies, failed, on_verdict)
 
     def _join(self, decision: Decision | None, plan: Plan | None) -> None:
         if decision and self.decision:
@@ -432,10 +441,6 @@ def _noted(event: Event, note: str) -> Event:
     return event._replace(note="; ".join(filter(None, (event.note, note))))
 
 
-def _policies_at(config: Config, kind: EventKind) -> list[tuple[str, PolicyModule]]:
-    return [(row.name, module) for row, module, _needs in policies_at(config, kind)]
-
-
 def _record(call: HookCall) -> None:
     """Record which gates let this commit pass, for `gitgates verify`.
 
@@ -528,7 +533,7 @@ def _run_gates(call: HookCall, content: JudgedContent) -> Decision:
         call.say(f"checking what {what} in a private checkout{why}")
     decision = run_in_checkout(call, content.event, content.commit)
     if decision.verdict >= BLOCK:
-        from gitgates.worktree.missing import setup_hints  # nothing is missing in most
+        from gitgates.worktree.setup import setup_hints  # nothing is missing in most
 
         for hint in setup_hints(call.repo, call.config, content.event.name):
             call.say(hint)
@@ -558,17 +563,14 @@ def _run_here(call: HookCall, event: Event, place: Place) -> Decision:
 def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
     """Check a commit, or without one the index being committed, in a private checkout."""
     # Cold: only if the working tree is not what is to be checked.
-    from gitgates.worktree.checkouts import check_out, check_out_index
+    from gitgates.git.checkout import tree_of_index
+    from gitgates.worktree.checkouts import check_out
     from gitgates.worktree.setup import worktree_settings
 
     repo, settings = call.repo, worktree_settings(call.config)
     plan = _plan(call, event, CHECKED_OUT)
-    checked_out = (
-        check_out(repo, tip, settings, call.say)
-        if tip
-        else check_out_index(repo, named_index(repo)[0], settings, call.say)
-    )
-    with checked_out as checkout:
+    treeish = tip or tree_of_index(repo, named_index(repo)[0])
+    with check_out(repo, treeish, settings, call.say) as checkout:
         for note in checkout.notes:
             call.say(note)
         if has_types(plan):  # those of the files there
@@ -604,7 +606,7 @@ def _record_push(call: HookCall, content: JudgedContent, decision: Decision) -> 
 
     A push is refused for nothing here: if it cannot be written, its gates run again elsewhere.
     """
-    from gitgates.git.ranges import pushed  # only if proofs are signed
+    from gitgates.git.paths import pushed  # only if proofs are signed
 
     git, before = call.repo.git, call.decision
     remote = call.event.argv[0] if call.event.argv else ""

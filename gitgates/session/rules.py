@@ -135,11 +135,6 @@ def approve(repo: Repo, fields: Fact) -> None:
         raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
 
 
-def approve_settings(repo: Repo, config: Config) -> None:
-    """Apply the policy settings that the files have now. Raises: StateError."""
-    approve(repo, policy_settings(config))
-
-
 def approve_entry(repo: Repo, table: str, name: str, entry: Mapping[str, Any] | None) -> None:
     """Apply the change of one array entry. None: it is gone. Raises: StateError."""
     entries = [plain(entry)] if entry and is_kept(table, entry) else []

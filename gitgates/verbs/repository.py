@@ -195,7 +195,7 @@ _NAME = "info/exclude"
 def exclude(repo: Repo, name: str) -> str:
     """Add a file at the root to `info/exclude`; return a message about it.
 
-    Nothing is done, and nothing is to be said, where it does not exist, tracked or ignored already.
+    Nothing is done or said if it does not exist, or is tracked or ignored already.
     The file is that of all worktrees. Git reads no other one that is not shared with everybody.
     """
     if not os.path.lexists(f"{repo.root_abs}/{name}"):

@@ -11,7 +11,7 @@ import os
 
 from gitgates.core.errors import StateError
 from gitgates.core.record import Record
-from gitgates.git.checkout import Layout, resolve, tree_of_index
+from gitgates.git.checkout import Layout, resolve
 from gitgates.proc.descendants import Descendants
 from gitgates.store.slots import prune_slots, take_slot
 from gitgates.worktree.cache import cache_folder
@@ -92,19 +92,6 @@ def check_out(
             why = f"{slot.folder_abs}: a private checkout cannot be created: {error.strerror}"
             raise StateError(why) from error
         raise
-
-
-def check_out_index(
-    repo: Repo,
-    index_abs: str,
-    settings: WorktreeSettings,
-    say: Callable[[str], None] = lambda _text: None,
-) -> Checkout:
-    """Check out what would be committed from an index, which is only read.
-
-    Raises: as `check_out`; GitError, too, if the index has conflicts.
-    """
-    return check_out(repo, tree_of_index(repo, index_abs), settings, say)
 
 
 class _Making:

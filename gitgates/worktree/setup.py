@@ -12,7 +12,7 @@ import stat
 import time
 
 from gitgates.config.load import table_of
-from gitgates.core.clean import visible_line
+from gitgates.core.clean import first_few, visible_line
 from gitgates.core.errors import GitgatesError, Interrupted, StateError
 from gitgates.core.record import Record
 from gitgates.core.types import Command
@@ -20,7 +20,7 @@ from gitgates.git.checkout import env_in
 from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.store.files import no_folder_in, remove_file, remove_tree
 from gitgates.store.proofs import digest
-from gitgates.worktree.lock_files import LOCK_FILES
+from gitgates.worktree.lock_files import LOCK_FILES, as_setting, install_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -241,3 +241,46 @@ def _leads_there_too(link_abs: str, source_abs: str, root_abs: str) -> bool:
 
 def _is_below(path_abs: str, folder_abs: str) -> bool:
     return f"{path_abs}/".startswith(f"{folder_abs}/")
+
+
+_MOST_NAMED = 4
+_ANY = "the command that installs it"  # if no lock file tells
+_CACHES = ("__pycache__", "_cache")
+
+
+def setup_hints(repo: Repo, config: Config, hook: str = "") -> tuple[str, ...]:
+    """Return why gates may have missed something in a checkout, and the ways to change that.
+
+    Nothing if `setup` is declared, or if the working tree has no more than git has, and no lock
+    file. With a `hook`, also the ways without a checkout.
+    """
+    import json  # nothing is missing in most
+
+    if worktree_settings(config).setup:
+        return ()
+    ignored, commands = ignored_in(repo), install_commands(repo.root_abs)
+    if not (ignored or commands):
+        return ()
+    has = f": {first_few(ignored, _MOST_NAMED)}" if ignored else ""
+    setup = json.dumps(as_setting(commands) or _ANY)
+    source = next(iter(config.sources), "pyproject.toml")
+    table = "tool.gitgates.worktree" if source.endswith("pyproject.toml") else "worktree"
+    ways = f"[{table}] setup = {setup} in {source}"
+    if hook:
+        ways += "; or commit or stash your changes first; "
+        ways += f'or write unstaged = "hide" in the table of {hook}'
+    return (
+        f"private checkouts lack what git ignores in the working tree{visible_line(has)}",
+        f"if gates need it, have it installed there: {ways}",
+    )
+
+
+def ignored_in(repo: Repo) -> list[str]:
+    """Return what git ignores in a working tree, except for caches: folders, then files."""
+    ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    names = [
+        name
+        for name in repo.git.names(*ask)
+        if not any(part.endswith(_CACHES) for part in name.split("/"))
+    ]
+    return sorted(names, key=lambda name: not name.endswith("/"))

@@ -14,8 +14,8 @@ import pytest
 from observed_support import Observer, command_of, needs_strace
 
 from gitgates.observed.command import observed, privileged, why_not, why_not_here
-from gitgates.observed.programs import interpreters
 from gitgates.observed.reads import read_output
+from gitgates.observed.settled import interpreters
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe, group_lives
 from gitgates.proc.traced import command_has_ended, end_left, left_running
 from gitgates.store.files import read_or_empty

@@ -13,10 +13,11 @@ from conftest import Repo
 from worktree_state import where, whole
 
 from gitgates.core.errors import GitError
+from gitgates.git.checkout import tree_of_index
 from gitgates.git.repo import find_repo
 from gitgates.store.slots import KEPT_FREE, prune_slots
 from gitgates.worktree.cache import cache_path
-from gitgates.worktree.checkouts import Checkout, check_out, check_out_index
+from gitgates.worktree.checkouts import Checkout, check_out
 from gitgates.worktree.setup import WorktreeSettings
 
 pytestmark = pytest.mark.slow
@@ -108,7 +109,7 @@ def test_a_commit_with_modes_and_links(untouched: Repo) -> None:
 
 def test_the_index_is_laid_out_as_it_would_be_committed(untouched: Repo) -> None:
     roots = where(untouched)
-    with check_out_index(roots, f"{roots.git_dir_abs}/index", PLAIN) as place:
+    with check_out(roots, tree_of_index(roots, f"{roots.git_dir_abs}/index"), PLAIN) as place:
         assert held(place) == {**FIRST, "a": "a staged"}
         assert inside(place).git("status", "--porcelain") == "M  a"
         assert inside(place).git("branch", "--show-current") == "main"
@@ -350,7 +351,7 @@ def test_before_the_first_commit(repo: Repo) -> None:
     repo.write("a", "staged")
     repo.git("add", "a")
     roots = where(repo)
-    with check_out_index(roots, f"{roots.git_dir_abs}/index", PLAIN) as place:
+    with check_out(roots, tree_of_index(roots, f"{roots.git_dir_abs}/index"), PLAIN) as place:
         assert held(place) == {"a": "staged"}
         assert inside(place).git("status", "--porcelain") == "A  a"
     with pytest.raises(GitError, match="`HEAD` is neither a commit nor a tree"):

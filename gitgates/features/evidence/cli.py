@@ -24,15 +24,14 @@ from gitgates.features.evidence.verification import (
     run_missing,
     verify,
 )
-from gitgates.git.ranges import range_of, unpushed
+from gitgates.git.paths import range_of, unpushed
 from gitgates.report.result import outcome_of
 from gitgates.report.text import Console, is_reused
 from gitgates.session.git_hooks import HookCall
 from gitgates.store.proofs import BELIEVED
 from gitgates.verbs.output import format_option, print_json, stdout, table
 from gitgates.verbs.repository import current_repo
-from gitgates.worktree.missing import setup_hints
-from gitgates.worktree.setup import SetupError
+from gitgates.worktree.setup import SetupError, setup_hints
 
 _VERSION = 1
 _SHORT = 7

@@ -23,8 +23,8 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
         return so_far
     # Cold: `needs` alone loads none of it.
     from gitgates.features.evidence.verification import run_missing, verify
-    from gitgates.git.ranges import pushed
-    from gitgates.worktree.missing import setup_hints
+    from gitgates.git.paths import pushed
+    from gitgates.worktree.setup import setup_hints
 
     event, repo = call.event, call.repo
     revisions = pushed(event.refs, event.argv[0] if event.argv else "", repo.git)

@@ -20,7 +20,7 @@ from gitgates.features.proof.statement import RefusedError, Statement, read_payl
 from gitgates.features.proof.transfer import sign_new
 from gitgates.features.proof.trust import Trust, trust_at
 from gitgates.git.commits import Commit, list_commits
-from gitgates.git.ranges import range_of, unpushed
+from gitgates.git.paths import range_of, unpushed
 from gitgates.git.repo import Repo
 from gitgates.store.files import read_regular
 from gitgates.store.log import utc

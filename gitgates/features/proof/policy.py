@@ -35,7 +35,7 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     from gitgates.features.proof.signing import statements_of
     from gitgates.features.proof.transfer import Transfer, sign_new
     from gitgates.git.commits import list_commits
-    from gitgates.git.ranges import pushed
+    from gitgates.git.paths import pushed
 
     repo, remote = call.repo, call.event.argv[0]
     try:

@@ -376,10 +376,10 @@ class Selection(Record):
 def selected(points: list[Point], selection: Selection) -> list[Point]:
     """Return the points to undo, the oldest first.
 
-    From a point or a prompt on, all that its session has changed since. A point of somebody else
+    From a point or a prompt on, these are all changes by its session since. Somebody else's point
     is undone alone, and only by its id.
 
-    Raises: UsageError where there is none.
+    Raises: UsageError if there is none.
     """
     if selection.id:
         return _since_id(points, selection.id)
@@ -412,7 +412,7 @@ def selected(points: list[Point], selection: Selection) -> list[Point]:
 def last_undo(points: list[Point]) -> list[Point]:
     """Return the last undo that was not undone itself, as a list.
 
-    Raises: UsageError where there is none.
+    Raises: UsageError if there is none.
     """
     undos = [
         point
@@ -459,7 +459,7 @@ class OwnTurn(Record):
 
 
 def current_turn(repo: Repo, nonce: str) -> OwnTurn | None:
-    """Return the turn of the caller, by what the command was given before it ran; None: unknown.
+    """Return the caller's turn, by what the command was given before it ran; None: unknown.
 
     Raises: UsageError, StateError as `identify`.
     """

@@ -21,7 +21,7 @@ from gitgates.setup.convert import node
 from gitgates.setup.convert.conversion import Conversion
 from gitgates.store.files import replace_file
 from gitgates.worktree.lock_files import install_commands
-from gitgates.worktree.missing import ignored_in
+from gitgates.worktree.setup import ignored_in
 
 # Hooks that making a commit fires.
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")

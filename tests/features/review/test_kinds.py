@@ -8,7 +8,7 @@ from config_support import table
 from each_case import each_case
 
 from gitgates.engine import match
-from gitgates.features.review import kinds
+from gitgates.features.review import significance
 from gitgates.features.review.config import Review
 from gitgates.features.review.significance import Kind, _parse, _selects, kinds_of
 
@@ -172,7 +172,10 @@ def test_names_that_are_no_text_do_no_harm() -> None:
 def test_they_match_as_git_does() -> None:
     """Names and endings are looked up, and not matched; the answers are the same."""
     lists = (
-        *(tuple(text.split()) for text in (kinds.GENERATED, kinds.TESTS, kinds.DOCUMENTATION)),
+        *(
+            tuple(text.split())
+            for text in (significance.GENERATED, significance.TESTS, significance.DOCUMENTATION)
+        ),
         ("*", "!*.md/", "docs", "!/docs/a", "**/x*", "\\!odd", "!a?c", "*"),
     )
     names = ("docs", "x.md", "a", "abc", ".yarn", "cache", "test", "Makefile", "!odd", "x.test.ts")

@@ -12,8 +12,7 @@ from undo_support import begin, place_of
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
 from gitgates.core.types import Config
-from gitgates.features.undo.answer import Answer, answer
-from gitgates.features.undo.destructive import data
+from gitgates.features.undo.answer import Answer, answer, data
 from gitgates.shell.options import read_options
 
 
