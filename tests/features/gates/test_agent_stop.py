@@ -480,7 +480,7 @@ def test_double_delivery_at_once_runs_once(repo: Repo) -> None:
 def test_a_session_whose_beginning_was_missed_is_measured_from_head(repo: Repo) -> None:
     begin(repo, NO_BAD)
     late = Agent(repo, "late")
-    assert "on record of this session is Stop" in late.stop()["systemMessage"]
+    assert "recorded event of this session is Stop" in late.stop()["systemMessage"]
     late.write("a.py", "BAD\n")
     assert "compared with HEAD" in late.stop()["reason"]
 
