@@ -307,7 +307,8 @@ class AgentHost:
             if other.is_speaking(fields, env):
                 return other.payload_of(other.rename(fields), env)
         payload = self.payload_of(self.rename(fields), env)
-        if unread := self.unread_in(fields, payload) if self.SETTINGS.is_shared else "":
+        is_asked = self.SETTINGS.is_shared or not payload.event
+        if unread := self.unread_in(fields, payload) if is_asked else "":
             sessions = (text_of(fields, name) for name in _SESSION_ELSEWHERE)
             session = payload.session or next(filter(None, sessions), "")
             return payload._replace(unread=unread, session=session)
@@ -327,7 +328,7 @@ class AgentHost:
         if event in self.PROTOCOL.ignored:
             return ""
         if event not in self.PROTOCOL.events and not payload.kind:
-            return f"the event `{event}`" if event else ""
+            return f"the event `{event}`" if event else "an event without a name"
         if not payload.session and any(name in fields for name in _SESSION_ELSEWHERE):
             return f"an event `{event}` without a session"
         is_foreign = payload.tool_kind == "other" and not payload.tool.startswith(_MCP)

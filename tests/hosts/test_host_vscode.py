@@ -171,6 +171,7 @@ SHELL = {"tool_name": "Shell", "tool_input": {"command": "git commit -nm x"}, "t
         ({"hook_event_name": "PreToolUse", "session_id": "s1", **SHELL}, "the tool `Shell`"),
         ({"hook_event_name": "PreToolUse", **SHELL}, "an event `PreToolUse` without a session"),
         ({"hook_event_name": "preToolUse", **SHELL}, "the event `preToolUse`"),
+        (SHELL, "an event without a name"),
     ],
 )
 def test_what_cannot_be_read_is_told_once_and_found_by_doctor(
