@@ -32,6 +32,7 @@ from gitgates.git.object_store import quoted
 from gitgates.git.repo import Git
 from gitgates.proc.call import call_all
 from gitgates.store.files import (
+    READ_ONLY,
     is_shared,
     lock_file,
     make_folder,
@@ -39,6 +40,7 @@ from gitgates.store.files import (
     remove_file,
     remove_tree,
     replace_file,
+    shared_mode,
 )
 
 TYPE_CHECKING = False
@@ -224,6 +226,8 @@ class Memory:
         new_abs = f"{self.folder_abs}.{os.getpid()}-{time.time_ns()}"
         algorithm = self.repo.object_format
         config = _CONFIG.format(version=int(algorithm != "sha1"))
+        if is_shared():  # for what git writes there itself
+            config += f"[core]\n\tsharedRepository = 0{shared_mode():o}\n"
         if algorithm != "sha1":
             config += f"[extensions]\n\tobjectformat = {algorithm}\n"
         for name in ("objects", "refs", "info"):
@@ -303,7 +307,7 @@ class Memory:
             os.utime(path_abs)  # or it may be pruned before anything refers to it
         except FileNotFoundError:
             make_folder(os.path.dirname(path_abs))
-            replace_file(path_abs, zlib.compress(whole, 1), mode=0o400, sync=False)
+            replace_file(path_abs, zlib.compress(whole, 1), mode=READ_ONLY, sync=False)
         return object_id
 
     def write_tree(self, entries: list[tuple[str, str, str]]) -> str:

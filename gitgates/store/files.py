@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-PRIVATE = 0o600
+PRIVATE, READ_ONLY = 0o600, 0o400  # of state; shared, others may do the same
 _shared = [0]  # what core.sharedRepository adds to it, in the repository that was found last
 _LONGEST_BYTES = 16 << 20
 _LONGEST_TAIL = 64 << 20
@@ -44,6 +44,11 @@ def follow_sharing(bits: int) -> None:
 def is_shared() -> bool:
     """Return whether state is shared with others."""
     return bool(_shared[0])
+
+
+def shared_mode() -> int:
+    """Return the permissions of a file of state that anybody of those may write."""
+    return PRIVATE | _shared[0]
 
 
 def make_folder(path_abs: str, *, exist_ok: bool = True) -> None:
@@ -233,7 +238,9 @@ def replace_file(
             if mode is None and os.path.exists(path_abs):
                 mode = stat.S_IMODE(os.stat(path_abs).st_mode)
             if mode is not None:
-                os.fchmod(fd, mode | _shared[0] if mode == PRIVATE else mode)
+                if mode in (PRIVATE, READ_ONLY):
+                    mode |= _shared[0] & (0o666 if mode == PRIVATE else 0o444)
+                os.fchmod(fd, mode)
             file.write(content)
             file.flush()
             if sync:

@@ -15,6 +15,9 @@ import pytest
 from conftest import SRC, Repo
 from hook_support import commit
 
+from gitgates.files.points import Author, record
+from gitgates.git.repo import find_repo
+
 CONFIG = "[gates.g]\ncommand = 'true'\n[hooks.pre-commit]\ngates = ['g']\n"
 ALICE, BOB, GROUP = 12001, 12002, 12000  # nobody has these numbers
 
@@ -247,3 +250,16 @@ def test_a_folder_of_ones_own_that_is_read_only_is_named_with_the_way_out(place:
     assert b"Commit with no unstaged changes, or make its folder writable" in done.stderr
     assert (repo.path / "a").read_bytes() == b"a\nfirst\nmore\nsecond\nmore\n"
     assert bob.ask("git add a && git commit -qm all").returncode == 0
+
+
+def test_the_memory_of_files_is_shared_too(repo: Repo) -> None:
+    repo.git("config", "core.sharedRepository", "group")
+    repo.write("a", "1\n")
+    for number in range(2):
+        repo.write("b", f"{number}\n")
+        record(find_repo(str(repo.path), dict(os.environ)), Author())
+    state = repo.path / ".git/gitgates"
+    for path in (state / "files.git/objects").glob("??/*"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o440, path
+    for name in ("files.git/config", "files.git/number", "files.index"):
+        assert stat.S_IMODE((state / name).stat().st_mode) == 0o660, name

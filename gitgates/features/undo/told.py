@@ -9,7 +9,7 @@ from gitgates.features.undo.moments import Moments
 from gitgates.files.changes import changes, made_of
 from gitgates.files.memory import Memory
 from gitgates.files.origins import found_at
-from gitgates.files.points import points
+from gitgates.files.points import PERSON, SESSION, points
 from gitgates.files.versions import Version
 
 TYPE_CHECKING = False
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gitgates.features.undo.moments import Moment
     from gitgates.files.points import Author, Point
+    from gitgates.files.versions import Change
     from gitgates.git.repo import Repo
 
 _LONGEST = 120  # characters of a command, or of a path
@@ -92,14 +93,24 @@ def _not_own(repo: Repo, point: Point, lost: Mapping[str, Version]) -> list[str]
         return (author.kind, author.name) == (point.author.kind, point.author.name)
 
     earlier = [each for each in points(repo) if each.number < point.number]
-    own = made_of(repo, earlier, is_own, lost)
+
+    def is_others(author: Author) -> bool:
+        return author.kind in (PERSON, SESSION) and not is_own(author)
+
+    own, theirs = (made_of(repo, earlier, each, lost) for each in (is_own, is_others))
+
+    def has_work(change: Change | None) -> bool:
+        """Return whether somebody has made of a file what is in no commit."""
+        after = change and change.after
+        return bool(after and repo.git.ask("cat-file", "-e", after.blob).exit_status)
+
     not_own = []
     for path, version in lost.items():
         change = own.get(path)
         is_whole = change and change.after and change.after.blob == version.blob
         before = change.before if change else None
         is_new = not before or not repo.git.ask("cat-file", "-e", before.blob).exit_status
-        if not (is_whole and is_new):
+        if not (is_whole and is_new) or has_work(theirs.get(path)):
             not_own.append(path)
     return not_own
 

@@ -269,3 +269,15 @@ def test_git_itself_may_be_removed_and_the_points_stay(agent: Agent) -> None:
     assert call(agent, "t1", "rm -rf .git")
     call(agent, "t2", "python3 -c \"import shutil; shutil.rmtree('data')\"")
     assert [point.number for point in recorded(found(agent.repo))] == [1]
+
+
+@pytest.mark.parametrize("adds", [True, False])
+def test_its_own_file_in_which_a_person_has_added_lines_is_told(agent: Agent, adds: bool) -> None:  # noqa: FBT001 - a parameter
+    agent.edit("own.py", "x = 1\n")
+    if adds:
+        agent.repo.write("own.py", "x = 1\ny = 2\n")
+    agent.edit("own.py", "x = 1\ny = 2\nz = 3\n")
+    known: dict[str, Any] = {"tool_input": {"command": "rm own.py"}, "tool_use_id": "u1"}
+    agent.pre("Bash", **known)
+    (agent.repo.path / "own.py").unlink()
+    assert ("what no commit has: own.py" in str(agent.post("Bash", **known))) is adds
