@@ -68,6 +68,28 @@ class JudgedProof(Record):
             fields["gates"] = [proof._asdict() for proof in self.statement.gates]
         return {"believed": not self.reason, "reason": self.reason, "statement": fields}
 
+    def as_markdown(self) -> str:
+        """Return a paragraph: which gates, on what, by whom and when, and what was not checked."""
+        if (statement := self.statement) is None:
+            return f"A proof is {self.state}."
+        by_end: dict[str, list[str]] = {"passed": [], "reused": [], "not checked": []}
+        for proof in statement.gates:
+            name = f"`{plain_line(proof.gate)}`"
+            if proof.status == "passed" and not proof.origin:
+                by_end["passed"].append(name)
+            elif proof.status == "passed":
+                by_end["reused"].append(f"{name} (of {plain_line(proof.origin)})")
+            else:
+                by_end["not checked"].append(f"{name} ({plain_line(proof.status)})")
+        parts = [f"{end}: {', '.join(names)}" for end, names in by_end.items() if names]
+        commit = f", commit `{statement.commits[0][:_SHORT]}`" if statement.commits else ""
+        about = f"tree `{(statement.tree or statement.content)[:_SHORT]}`{commit}"
+        who = f"{plain_line(statement.signer)}, {utc(statement.time_s)}"
+        whether = f" This proof is {self.state}." if self.reason else ""
+        return (
+            f"Gates of `{statement.hook}` on {about}: {'; '.join(parts)}. Signed by {who}.{whether}"
+        )
+
     def as_text(self) -> str:
         """Return what it says, in lines."""
         if (statement := self.statement) is None:
@@ -133,8 +155,9 @@ def list_proofs(revisions: str | None, fmt: str) -> int:
 
 @command.command("show")
 @click.argument("target", metavar="COMMIT|FILE")
+@click.option("--markdown", is_flag=True, help="As a paragraph for a pull request.")
 @format_option
-def show(target: str, fmt: str) -> int:
+def show(target: str, fmt: str, *, markdown: bool) -> int:
     """Show what the proofs of a commit, or those in a file, say.
 
     Exit status 1: there are none.
@@ -142,6 +165,9 @@ def show(target: str, fmt: str) -> int:
     proofs = _proofs_of(target)
     if fmt == "json":
         _print_proofs(proofs)
+    elif markdown:
+        none = f"No gates are proved for `{plain_line(target)}`."
+        click.echo("\n\n".join(proof.as_markdown() for proof in proofs) or none)
     else:
         click.echo(
             "\n".join(proof.as_text() for proof in proofs) or f"{target}: no proof\n", nl=False

@@ -78,6 +78,9 @@ def test_export_then_import_into_another_clone(signing: Repo) -> None:
     assert lines(other, "verify", f"{name}.json") == [f"{title}: believed"]
     assert lines(other, "import", f"{name}.json") == [f"{name}.json: {title}: added, believed"]
     assert lines(other, "verify", "origin/work") == [f"{title}: believed"]
+    paragraph = "\n".join(lines(other, "show", "--markdown", "origin/work"))
+    assert paragraph.startswith("Gates of `pre-commit` on tree `")
+    assert f"commit `{signing.head()[:7]}`: passed: `all`, `py`. Signed by " in paragraph
     shown = lines(other, "show", "origin/work")
     assert shown[:2] == [title, "believed"]
     assert shown[3] == f"commit {signing.head()}"
