@@ -164,7 +164,7 @@ def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     spoil = bash("rm -rf .git/gitgates; touch .git/gitgates")
     run = scene.run(write(scene.at("bad.txt"), "x"), spoil, "1", "2")
     assert run.turns == 3
-    assert "so results of the gates of Stop do not count" in run.person
+    assert "so gate results at Stop do not count" in run.person
 
 
 @pytest.mark.nightly

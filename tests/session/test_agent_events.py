@@ -415,7 +415,7 @@ def test_a_journal_that_cannot_be_written_lets_the_agent_pass(repo: Repo) -> Non
     sessions.write_text("in the way")
     said = agent.stop()
     assert said.keys() == {"systemMessage"}
-    assert "so results of the gates of Stop do not count" in said["systemMessage"]
+    assert "so gate results at Stop do not count" in said["systemMessage"]
     assert os.path.isfile(sessions)
 
 

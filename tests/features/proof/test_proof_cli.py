@@ -96,7 +96,7 @@ def test_what_is_no_proof_is_not_imported(signing: Repo) -> None:
     assert done.returncode == 1
     assert done.stderr.decode() == (
         "gitgates: junk.json: not a proof of a commit: it is not an envelope: it has fields "
-        "other than those of DSSE\n"
+        "that DSSE does not have\n"
     )
     assert lines(signing, "verify", "junk.json", status=1) == [
         "not believed: it is not an envelope: it has fields that DSSE does not have"

@@ -138,7 +138,7 @@ def test_a_fetch_names_what_does_not_count(alice: Repo) -> None:
     reasons = sorted(line.rpartition(b": ")[2] for line in done.stderr.splitlines())
     assert reasons == [
         b"it had another definition",
-        b"it has fields other than those of DSSE",
+        b"it has fields that DSSE does not have",
         b"it is about another tree",
         b"it says nothing about a gate that is configured here",
     ]
