@@ -117,6 +117,7 @@ def split(
     if preset and _is_json(pattern):
         document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
     recognised = _find(document, pattern, root_abs, MOST_FAILURES, counts_warnings=counts_warnings)
+    recognised = _placed(recognised, pattern, os.path.join(root_abs, folder))
     return tuple(_number(recognised, gate, folder)) or (_whole(_below(text, root_abs), gate),)
 
 
@@ -125,7 +126,8 @@ def recognise(text: str, gate: Gate, root_abs: str) -> list[ParsedFailure]:
 
     Raises: TimeoutError if the regular expression takes too long.
     """
-    return _find(text, gate.failures, root_abs, MOST_RECOGNISED, counts_warnings=True)
+    parsed = _find(text, gate.failures, root_abs, MOST_RECOGNISED, counts_warnings=True)
+    return _placed(parsed, gate.failures, os.path.join(root_abs, gate.working_dir))
 
 
 def number(parsed: list[ParsedFailure], gate: Gate) -> tuple[Failure, ...]:
@@ -194,6 +196,15 @@ def _find(
         ParsedFailure(*(_below(field, root_abs) for field in failure))
         for failure in islice(find(text), most)
     ]
+
+
+def _placed(parsed: list[ParsedFailure], pattern: str, folder_abs: str) -> list[ParsedFailure]:
+    """Return failures whose paths are those of packages with paths of files."""
+    if not _is_preset(pattern):
+        return parsed
+    from gitgates.engine.presets import OF_PACKAGES, in_module  # as above
+
+    return in_module(parsed, folder_abs) if pattern in OF_PACKAGES else parsed
 
 
 def _titles(pattern: str, text: str, most: int) -> list[str]:

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from gitgates.core.clean import plain_line
 from gitgates.core.record import Record
 from gitgates.engine.normalise import without_volatile
+from gitgates.store.files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -189,7 +190,11 @@ def _cargo_reasons(text: str) -> dict[str, dict[str, str]]:
 
 _GO_FAIL = re.compile(r" *--- FAIL: (?P<name>\S+)")
 _GO_ABOUT = re.compile(r"=== (?:RUN|NAME|CONT) +(?P<name>\S+)| *--- (?:PASS|SKIP): ")
-_GO_LOG = re.compile(r"\s+[^\s:]+\.go:\d+: (?P<message>.*)|\s+Error: +\t?(?P<testify>\S.*)")
+_GO_LOG = re.compile(
+    r"\s+(?P<file>[^\s:]+\.go):(?P<line>\d+): (?P<message>.*)|\s+Error: +\t?(?P<testify>\S.*)"
+)
+_GO_MODULE = re.compile(r"^module\s+\"?(?P<name>[^\s\"]+)", re.MULTILINE)
+_GO_FRAME = re.compile(r"\t(?P<path>[^\s/:][^\s:]*\.go):(?P<line>\d+)(?: .*)?")
 _GO_PANIC = re.compile(r"(?P<message>(?:panic|fatal error): .+)")
 _GO_PACKAGE = re.compile(
     r"FAIL\s+(?P<name>\S+)(?:\s+(?:[\d.]+s|\(cached\)|\[(?P<why>\w+ failed)\])).*"
@@ -205,16 +210,25 @@ class _GoPackage:
     def __init__(self) -> None:
         self.failed: list[str] = []
         self.messages: dict[str, str] = {}  # test → its first message
+        self.places: dict[str, tuple[str, str]] = {}  # test → file and line of that
         self.about = ""  # the test that the lines are about
         self.panic = ""
+        self.panicked_at = ("", "")  # the file and line of the root's first frame
 
     def test_failed(self, name: str) -> None:
         self.failed.append(name)
         self.about = name
 
-    def feed(self, message: str) -> None:
+    def feed(self, message: str, file: str = "", line: str = "") -> None:
+        if self.about and file and self.about not in self.messages:
+            self.places.setdefault(self.about, (file, line))
         if message and self.about:
             self.messages.setdefault(self.about, message)
+
+    def place_of(self, package: str, test: str) -> tuple[str, str]:
+        """Return where a test has failed: a file, whose folder is that of the package, and line."""
+        file, line = self.places.get(test, ("", ""))
+        return (f"{package}/{file}", line) if file else self.panicked_at
 
     def failures(self, package: str, why: str) -> Iterator[ParsedFailure]:
         """Yield the failures, without a test of which only subtests failed."""
@@ -224,7 +238,10 @@ class _GoPackage:
             message = self.messages.get(name, "")
             title = f"{package} {name}: {message}" if message else f"{package} {name}"
             identity = f"{package}\n{name}"
-            yield ParsedFailure(title=title, message=message, identity=identity, shown=title)
+            path, line = self.place_of(package, name)
+            yield ParsedFailure(
+                title=title, message=message, identity=identity, shown=title, place=line, path=path
+            )
         if not tests:
             message = self.panic or why or "failed"
             yield ParsedFailure(title=f"{package}: {message}", message=message, identity=package)
@@ -250,6 +267,29 @@ def _go_test(text: str) -> Iterator[ParsedFailure]:
         yield from package.failures("", "")
 
 
+def in_module(parsed: list[ParsedFailure], folder_abs: str) -> list[ParsedFailure]:
+    """Return failures of Go with paths from the folder that its module is in, or none.
+
+    A test is printed with the path of its package, which begins with the module's name.
+    """
+    try:
+        content = read_regular(f"{folder_abs}/go.mod").decode("utf-8", "replace")
+        named = _GO_MODULE.search(content)
+    except OSError:
+        named = None
+    prefix = f"{named['name']}/" if named else ""
+    return [_in_module(failure, prefix) for failure in parsed]
+
+
+def _in_module(failure: ParsedFailure, prefix: str) -> ParsedFailure:
+    package, _, test = failure.identity.partition("\n")
+    if not (test and failure.path.startswith(f"{package}/")):
+        return failure
+    if prefix and failure.path.startswith(prefix):
+        return failure._replace(path=failure.path.removeprefix(prefix))
+    return failure._replace(path="", place="")
+
+
 def _go_error(match: re.Match[str]) -> ParsedFailure:
     path, place, message = match["path"], match["place"], match["message"]
     title = f"{path}:{place}: {message}"
@@ -265,7 +305,10 @@ def _go_read(line: str, package: _GoPackage) -> None:
         package.panic = package.panic or match["message"]
         package.feed(match["message"])
     elif match := _GO_LOG.fullmatch(line):
-        package.feed((match["message"] or match["testify"] or "").strip())
+        message = (match["message"] or match["testify"] or "").strip()
+        package.feed(message, match["file"] or "", match["line"] or "")
+    elif package.panic and package.panicked_at == ("", "") and (match := _GO_FRAME.fullmatch(line)):
+        package.panicked_at = match["path"], match["line"]
 
 
 _FIXABLE = re.compile(r"\[\*\] ?")
@@ -532,6 +575,7 @@ PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
     **{name: partial(find, table) for name, table in _TABLES.items()},
     "sarif": find_results,
 }
+OF_PACKAGES = frozenset({"go-test"})
 OF_JSON = frozenset({"sarif", *(name for name, table in _TABLES.items() if "lines" in table)})
 
 

@@ -297,6 +297,24 @@ def test_each_preset_was_written_from_an_output() -> None:
     assert {preset for preset in PRESETS if not any(n.startswith(preset) for n in names)} == set()
 
 
+def test_a_test_of_go_is_where_its_module_has_the_package(tmp_path: Path) -> None:
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api/go.mod").write_text("// a comment\nmodule example.com/demo // x\n\ngo 1.22\n")
+    output = (OUTPUTS / "go-test.txt").read_bytes()
+    found = split(output, "go-test", "", str(tmp_path), folder="api")
+    assert [(each.path, each.line) for each in found] == [
+        ("api/calc/calc_test.go", line) for line in (9, 25, 25, 31)
+    ]
+    outside = split(output, "go-test", "", str(tmp_path))
+    assert {(each.path, each.line) for each in outside} == {("", 0)}
+    assert [each[:2] for each in outside] == [each[:2] for each in found]
+    panic = (OUTPUTS / "go-test-panic.txt").read_bytes()
+    assert [(each.path, each.line) for each in split(panic, "go-test", "", ROOT)] == [
+        ("boom/boom_test.go", 7),
+        ("", 0),
+    ]
+
+
 PATHS = [
     ("a.py", "web", "web/a.py"),
     ("./a.py", ".", "a.py"),
