@@ -90,6 +90,9 @@ class Lander:
         Raises: Interrupted; GitgatesError, after which all is queued that has not ended.
         """
         self._watch = Watchdog()  # ends the tests where we are killed
+        folder_abs = f"{self._queue.folder_abs}/trials"
+        for name in os.listdir(folder_abs) if os.path.isdir(folder_abs) else ():
+            remove_file(f"{folder_abs}/{name}")  # of somebody who was killed
         try:
             with SignalPipe() as signals, Group(signals, self._tick) as group:
                 self._group = group
