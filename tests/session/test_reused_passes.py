@@ -42,12 +42,13 @@ def runs(out: Path) -> int:
 def _agent(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Agent:
     repo.write("check", CHECK).chmod(0o755)
     repo.write("a.txt", "one\n")
-    repo.shim("pre-commit", "pre-push")
     agent = begin(repo, CONFIG)
     monkeypatch.setenv("COUNT_ABS", str(agent.count_abs))  # as in its own hooks
     # What the gate reads beside the repository is then above private checkouts, too.
     monkeypatch.setenv("XDG_CACHE_HOME", str(repo.path.parent / "cache"))
     repo.add_origin()
+    repo.shim("pre-commit", "pre-push")
+    agent.stop()  # tells once that git's hooks have changed
     return agent
 
 
