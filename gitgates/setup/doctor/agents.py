@@ -20,7 +20,7 @@ from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, spe
 from gitgates.session import agent_needs
 from gitgates.session.agent_needs import entries
 from gitgates.session.installed import is_switched_off
-from gitgates.session.needs import agents_wanted, is_reason
+from gitgates.session.needs import agents_wanted, is_reason, policies_on
 from gitgates.session.told_once import unread_in
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install import agent_files, agents
@@ -136,7 +136,8 @@ def check_agents(subject: Subject) -> Iterator[Finding]:
         yield from findings
         for source in sources_of[agent]:
             if source.own_hooks and source.location not in wrong:
-                yield source.note("hooks are installed")._replace(severity="ok")
+                what = f"hooks are installed{_policies(config, agent)}"
+                yield source.note(what)._replace(severity="ok")
     yield from _unread_input(repo)
     for agent, why in agents.detected(repo.root_abs, repo.env).items() if used else ():
         if agent not in used and config and is_reason(config):
@@ -144,6 +145,13 @@ def check_agents(subject: Subject) -> Iterator[Finding]:
             fix = f"gitgates install-hooks --agent {agent}{scope}"
             what = f"{agent_host(agent).TITLE} is here ({why}), and has no hooks of gitgates"
             yield Finding("note", "agent", repo.root_abs, what, fix)
+
+
+def _policies(config: Config | None, agent: str) -> str:
+    """Return for which policies an agent has an event; the others are off in it."""
+    kinds_of = policies_on(config) if config else {}
+    names = [name for name, kinds in kinds_of.items() if any(map(agent_host(agent).has, kinds))]
+    return f", for {', '.join(names)}" if names else ""
 
 
 def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
