@@ -51,7 +51,7 @@ def install(
 ) -> None:
     """Write the hooks into the settings of a scope, and the files for reviews; print changes."""
     config = load(repo.root_abs) or Config()
-    start, missing = agents.start(agent, scope, environ.read())
+    start, missing = agents.start(agent, scope, environ.read(), repo.root_abs)
     if not is_reason(config):
         may_ask = not (without_asking or print_only)
         has_some = bool(agent_needs.entries(config, agent))

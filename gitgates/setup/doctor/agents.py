@@ -249,7 +249,8 @@ def _program(source: Source, repo: Repo) -> Iterator[Finding]:
     commands = (hook.command for hook in source.own_hooks)
     for program in dict.fromkeys(agents.program_of(call, source.agent) for call in commands):
         if program is None:
-            what, _, fix = agents.start(source.agent, "project", repo.env)[1].partition("\n  ")
+            missing = agents.start(source.agent, "project", repo.env, repo.root_abs)[1]
+            what, _, fix = missing.partition("\n  ")
             report = source.note if agents.is_in_path(repo.env) else source.problem
             yield from [report(what, fix)] if what else []
         elif not os.access(program, os.X_OK):

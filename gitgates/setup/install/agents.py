@@ -89,17 +89,17 @@ def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
     return [f"{host.TITLE} reads {files[0]}, not {path}" for path in ignored]
 
 
-def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
+def start(agent: str, scope: str, env: Mapping[str, str], root_abs: str = "") -> tuple[str, str]:
     """Return the command of the hooks in a scope, and what is missing for it to work.
 
     It is the bare one where a client finds it, and never a relative. If that is missing, it
     says that nothing is checked, if a shell runs it.
 
-    A client that was started without a virtual environment does not see its programs, so these
-    do not count. Settings that a team shares get no path of this machine.
+    A client that was started elsewhere sees no program of an activated virtual environment, or of
+    the repository, so these do not count. Settings that a team shares get no path of this machine.
     """
     command = committed(bare(agent)) if agent_host(agent).SETTINGS.by_shell else bare(agent)
-    if _find(env, in_venvs=False):
+    if _find(env, root_abs, env.get("VIRTUAL_ENV", "")):
         return command, ""
     beside = _beside()
     # JSON cannot hold a path that is not valid UTF-8.
@@ -127,13 +127,13 @@ def program_of(command: str, agent: str) -> str | None:
 
 def is_known(program: str, env: Mapping[str, str]) -> bool:
     """Return whether a program is this gitgates, or the one that a person's own PATH finds."""
-    candidates = (_beside(), _find(env, in_venvs=False), _find(env, in_venvs=True))
+    candidates = (_beside(), _find(env, env.get("VIRTUAL_ENV", "")), _find(env))
     return os.path.realpath(program) in map(os.path.realpath, filter(None, candidates))
 
 
 def is_in_path(env: Mapping[str, str]) -> bool:
     """Return whether a shell finds `gitgates` now, be it by the help of a virtual environment."""
-    return bool(_find(env, in_venvs=True))
+    return bool(_find(env))
 
 
 def put(
@@ -156,12 +156,12 @@ def _beside() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "gitgates")
 
 
-def _find(env: Mapping[str, str], *, in_venvs: bool) -> str:
-    """Return the `gitgates` that a shell finds, with the help of a virtual environment or not."""
+def _find(env: Mapping[str, str], *left_out: str) -> str:
+    """Return the `gitgates` that a shell finds, without those below some folders."""
+    below = tuple(f"{os.path.realpath(folder)}/" for folder in left_out if folder)
     folders = [
         folder
         for folder in env.get("PATH", os.defpath).split(os.pathsep)
-        if os.path.isabs(folder)
-        and (in_venvs or not os.path.isfile(f"{os.path.normpath(folder)}/../pyvenv.cfg"))
+        if os.path.isabs(folder) and not f"{os.path.realpath(folder)}/".startswith(below)
     ]
     return shutil.which("gitgates", path=os.pathsep.join(folders) or os.devnull) or ""

@@ -193,9 +193,11 @@ def test_the_command_is_gone(ready: Repo, tmp_path: Path) -> None:
     assert found.mend == "To install it there, in a clone of gitgates: uv tool install ."
 
 
-def test_it_is_there_in_a_virtual_environment_only(ready: Repo, tmp_path: Path) -> None:
+def test_it_is_there_in_a_virtual_environment_only(
+    ready: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(ready)
-    (tmp_path / "pyvenv.cfg").touch()
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
     found = only(ready)
     assert found.severity == "note"
     assert found.what.startswith("`gitgates` was not found in PATH")

@@ -188,12 +188,30 @@ def test_in_a_virtual_environment_one_persons_settings_name_the_program(
     ready: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{BESIDE.parent}:{SYSTEM}")
+    monkeypatch.setenv("VIRTUAL_ENV", str(BESIDE.parent.parent))
     ask(ready, "install", "--scope", "local")
     assert commands(settings(ready, LOCAL)) == {f"{BESIDE} agent-hook claude"}
     said = ask(ready, "install")
     assert all(command.startswith(COMMAND) for command in commands(settings(ready)))
     assert "gitgates: `gitgates` was not found in PATH" in said
     assert f"(only {BESIDE}, which is found only in its virtual environment)" in said
+
+
+def test_a_virtual_environment_in_the_path_counts_if_it_is_there_for_good(tmp_path: Path) -> None:
+    program = tmp_path / "venv/bin/gitgates"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "venv/pyvenv.cfg").touch()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    env = {"PATH": f"/usr/bin:{program.parent}"}
+
+    def missing(root: str, **more: str) -> str:
+        return agents.start("claude", "project", {**env, **more}, f"{tmp_path}/{root}")[1]
+
+    assert not missing("project")
+    assert not missing("project", VIRTUAL_ENV=f"{tmp_path}/other")
+    assert missing("project", VIRTUAL_ENV=f"{tmp_path}/venv")
+    assert missing("")
 
 
 def test_a_program_with_a_space_in_its_name_is_quoted(
