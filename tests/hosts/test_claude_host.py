@@ -52,7 +52,8 @@ def encode(event: str, answer: Verdict) -> bytes:
 def payload_of(event: str = "", **fields: Any) -> Payload:
     """Return the payload of an event of which these things are said."""
     kind, can = EVENTS.get(event, ("", Channels()))
-    return Payload(host="claude", event=event, kind=kind, can=can, **fields)
+    unread = "" if event else "an event without a name"
+    return Payload(host="claude", event=event, kind=kind, can=can, unread=unread, **fields)
 
 
 def test_everything_that_a_stop_says() -> None:
