@@ -12,6 +12,7 @@ from gitgates.core import errors
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.edit.user_file import display_path
+from gitgates.files.memory import remove_named
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.hosts.settings.base import SCOPES
@@ -44,8 +45,9 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
 @click.option(
     "--purge",
     is_flag=True,
-    help="Also remove what gitgates stores in the git folder: runs, session journals, the "
-    "message log. Refused while it holds files that were not restored.",
+    help="Also remove what gitgates stores: in the git folder runs, session journals and the "
+    "message log, and the save points, wherever they are. Refused while it holds files that were "
+    "not restored.",
 )
 @click.option(
     "--scope",
@@ -194,9 +196,21 @@ def _purge(repo: Repo) -> None:
         if not is_free:
             raise lock.busy_error()
         try:
+            if state_abs == repo.shared_state_abs:
+                _purge_memory(repo)  # while something still names it
             remove_tree(state_abs)
         except OSError as error:
-            raise StateError(f"{state_abs}: cannot be removed: {error.strerror}") from error
+            place = error.filename or state_abs
+            raise StateError(f"{place}: cannot be removed: {error.strerror}") from error
         finally:
             lock.release()
         click.echo(f"{display_path(state_abs, repo.root_abs)}: removed")
+
+
+def _purge_memory(repo: Repo) -> None:
+    """Remove the folder of the save points, or name it. Raises: OSError."""
+    folder_abs, why = remove_named(repo)
+    if why:
+        _report_left(f"{folder_abs} remains: {why}", "It may hold save points: check it by hand.")
+    elif folder_abs:
+        click.echo(f"{folder_abs}: removed")

@@ -54,6 +54,7 @@ NO_DEADLINE = float("inf")
 TREES = "refs/trees"
 _LONGEST_S = 3600.0
 _WAIT_S = 60.0
+_BASE = "/gitgates/files"  # in the home of state
 _MOST_NAMES = 50
 _ALTERNATES = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 # Above any .gitattributes.
@@ -396,6 +397,23 @@ class Storing:
 # Where it is
 
 
+def remove_named(repo: Repo) -> tuple[str, str]:
+    """Remove the memory outside that `gitgates/files.at` names; return it, and why it stays.
+
+    The first is empty if there is none, the second if it is removed. Raises: OSError.
+    """
+    folder_abs = os.fsdecode(read_state(f"{repo.shared_state_abs}/files.at") or b"")
+    is_inside = folder_abs == f"{repo.shared_state_abs}/files.git"  # it is removed with the state
+    if not folder_abs or is_inside or not os.path.lexists(folder_abs):
+        return "", ""
+    if os.path.islink(folder_abs):
+        return folder_abs, "it is a link"
+    if not (os.path.dirname(folder_abs).endswith(_BASE) and _belongs(folder_abs, repo)):
+        return folder_abs, "it is not this repository's"
+    remove_tree(folder_abs)
+    return folder_abs, ""
+
+
 def _find(repo: Repo) -> str:
     """Return the folder of the memory of a repository, which may not exist yet."""
     inside_abs = f"{repo.shared_state_abs}/files.git"
@@ -425,7 +443,7 @@ def _outside(repo: Repo) -> str:
     state = repo.env.get("XDG_STATE_HOME", "") or (f"{home}/.local/state" if home else "")
     if not os.path.isabs(state) or is_shared():
         return ""
-    base_abs = f"{state}/gitgates/files"
+    base_abs = f"{state}{_BASE}"
     try:
         make_folder(base_abs)
         is_near = os.stat(base_abs).st_dev == os.stat(repo.common_dir_abs).st_dev

@@ -148,6 +148,28 @@ def test_what_is_stored_stays_unless_asked(repo: Repo) -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["own", "another's", "link"])
+def test_save_points_go_with_the_rest(repo: Repo, tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "state/gitgates/files/repo-0"
+    held = tmp_path / "held" if kind == "link" else folder
+    held.mkdir(parents=True)
+    owner = tmp_path / "original" if kind == "another's" else repo.path / ".git"
+    (held / "of").write_text(str(owner))
+    if kind == "link":
+        folder.parent.mkdir(parents=True)
+        folder.symlink_to(held)
+    for git in {repo.path / ".git", owner}:  # a copy of a repository points there, too
+        (git / "gitgates").mkdir(parents=True)
+        (git / "gitgates/files.at").write_text(str(folder))
+    code, out, err = repo.gitgates("uninstall-hooks", "--purge")
+    assert (code, err) == (0, "")
+    if kind == "own":
+        assert f"\n{folder}: removed\n.git/gitgates: removed\n" in out
+    else:
+        assert f"gitgates: {folder} remains: it is " in out
+    assert (held / "of").exists() == (kind != "own")
+
+
 @pytest.mark.parametrize(
     "where", ["gitgates/kept/20260101/mine", "worktrees/w/gitgates/rescue/saved/1"]
 )
