@@ -23,7 +23,7 @@ from gitgates.session import agent_needs
 from gitgates.session.needs import agents_wanted, gates_on, is_reason
 from gitgates.setup.install import agent_files, agents
 from gitgates.setup.install.agent_files import AgentFile
-from gitgates.verbs.repository import configuration
+from gitgates.verbs.repository import WRITE_A_GATE, configuration
 
 _RULES = "the rules of the gates"
 _LEFT = "was edited after gitgates wrote it; left unchanged"
@@ -187,8 +187,11 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool, has_some: bo
     from gitgates.setup.discover.propose import propose_agent
 
     edit = propose_agent(repo.root_abs, repo.env)
+    if not edit.adds and not has_some:
+        what = "the configuration defines no agent hooks, and no check was found to propose"
+        raise ConfigError(what, WRITE_A_GATE)
     proposal = difference(edit).decode("utf-8", "surrogateescape")
-    is_asked = may_ask and sys.stdin.isatty()
+    yes, is_asked = yes and edit.adds, edit.adds and may_ask and sys.stdin.isatty()
     if is_asked:
         click.echo(f"The configuration defines no agent hooks. Proposed:\n\n{proposal}")
     if yes or (is_asked and click.confirm(f"Write this to {edit.file}?", default=True)):

@@ -319,6 +319,8 @@ def _remarks(inspection: Inspection, choice: Choice, edit: Edit) -> str:
     if edit.others:
         commands = " and ".join(f"`{text}`" for text in inspection.setup)
         remarks += f"gates that run on a pushed commit, not in the working tree, get {commands}\n"
+    if HOOK_OF["turn-end"] in edit.hooks:
+        remarks += f'to have an agent\'s changes reviewed, add "review" to {HOOK_OF["turn-end"]}\n'
     return remarks
 
 

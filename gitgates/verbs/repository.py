@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _EDIT_WAIT_S = 10.0
 _INIT_FOUND_NOTHING = "init.found-nothing"  # a file of the state, empty
+WRITE_A_GATE = (
+    'Write a gate into gitgates.toml: [gates.test] with command = "make test", or the '
+    'command that checks this project, and [hooks.pre-commit] with gates = ["test"]'
+)
 # Options with which a verb writes nothing, or asks a person first, which takes long.
 _WITHOUT_LOCK = ("dry_run", "tries")
 
@@ -152,10 +156,7 @@ def no_configuration(root_abs: str, repo: Repo | None = None) -> ConfigError:
 def first_step(repo: Repo | None) -> str:
     """Return how to begin; `gitgates init` only if it has not come back with nothing here."""
     if repo and os.path.exists(f"{repo.state_abs}/{_INIT_FOUND_NOTHING}"):
-        return (
-            'Write a gate into gitgates.toml: [gates.test] with command = "make test", or the '
-            'command that checks this project, and [hooks.pre-commit] with gates = ["test"]'
-        )
+        return WRITE_A_GATE
     return "To create one: gitgates init"
 
 

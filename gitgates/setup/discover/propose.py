@@ -11,7 +11,6 @@ from gitgates.config import load
 from gitgates.config.edit import Addition, Edit, make_edit, read_shared
 from gitgates.config.parse import reachable_defined
 from gitgates.core.lifecycle import AGENT_KINDS, HOOK_OF, kind_of
-from gitgates.core.policy import policy_gates
 from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.edit.user_file import content
@@ -336,7 +335,7 @@ def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition
 def _with_agent(addition: Addition, config: Config) -> Addition:
     """Add an agent's hooks.
 
-    Before it may stop: all that looks, and a review. After edits: what is given those files.
+    Before it may stop: all that looks. After edits: what is given those files.
     """
     existing = {gate.name: gate._asdict() for gate in config.gates}
     gates = {**addition.gates, **existing}
@@ -346,7 +345,9 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
     names = late or [name for hook, names in lists if hook in USUAL for name in names]
     looks = [n for n in dict.fromkeys(names) if not gates.get(n, {}).get("writes")]
     quick = [name for name in looks if gates.get(name, {}).get("pass_files")]
-    stop: dict[str, object] = {"gates": [*looks, *policy_gates()], "strategy": "collect"}
+    if not looks:
+        return addition
+    stop: dict[str, object] = {"gates": looks, "strategy": "collect"}
     hooks = {HOOK_OF["turn-end"]: stop}
     if quick:
         tools = [*agent_host(DEFAULT_AGENT).TOOLS.names["writes"][:2]]

@@ -346,7 +346,7 @@ def test_nothing_is_run_unasked(project: Project) -> None:
     assert list(project.files()) == ["Makefile"]
 
 
-STOP = '[hooks.Stop]\ngates = ["format", "lint", "test", "review"]\nstrategy = "collect"\n'
+STOP = '[hooks.Stop]\ngates = ["format", "lint", "test"]\nstrategy = "collect"\n'
 
 
 @pytest.mark.slow
@@ -356,11 +356,10 @@ STOP = '[hooks.Stop]\ngates = ["format", "lint", "test", "review"]\nstrategy = "
         ({"Makefile": MAKEFILE}, ("--agent", "claude"), STOP),
         ({"Makefile": MAKEFILE, ".claude/x": ""}, (), STOP),
         ({"Makefile": MAKEFILE, "AGENTS.md": ""}, (), ""),
-        ({"CLAUDE.md": ""}, (), STOP.replace('"format", "lint", "test", ', "")),
         (
             {"ruff.toml": "", ".venv/bin/ruff": ""},
             ("--agent", "claude"),
-            STOP.replace('"format", ', "").replace('"test", ', "")
+            STOP.replace('"format", ', "").replace(', "test"', "")
             + '\n[hooks.PostToolBatch]\nenabled_tools = ["Edit", "Write"]\ngates = ["lint"]\n',
         ),
     ],
@@ -378,6 +377,14 @@ def test_hooks_of_an_agent(
     assert project.files()["gitgates.toml"].decode() == written
 
 
+def test_a_review_is_not_proposed_unasked(project: Project) -> None:
+    project.write("CLAUDE.md", "")
+    assert "found no check to propose" in project.init()[1]
+    project.write("Makefile", MAKEFILE)
+    said = project.init()[1]
+    assert 'to have an agent\'s changes reviewed, add "review" to Stop\n' in said
+
+
 @pytest.mark.slow
 def test_an_agents_hooks_are_not_forced_on_who_has_hooks(project: Project) -> None:
     project.write("CLAUDE.md", "")
@@ -390,7 +397,7 @@ def test_an_agents_hooks_are_not_forced_on_who_has_hooks(project: Project) -> No
     assert (
         project.files()["gitgates.toml"]
         .decode()
-        .endswith('[hooks.Stop]\ngates = ["lint", "review"]\nstrategy = "collect"\n')
+        .endswith('[hooks.Stop]\ngates = ["lint"]\nstrategy = "collect"\n')
     )
 
 
