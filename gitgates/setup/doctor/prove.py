@@ -93,6 +93,7 @@ class Throwaway:
         }
         started = [agent_host(agent).ENVIRONMENT.project for agent in AGENTS]
         self._env = clean | {name: self.root_abs for name in started if name}
+        self._env["XDG_STATE_HOME"] = os.path.join(scratch_abs, "state")  # or save points stay
 
     def change(self, *, passes: bool) -> None:
         """Change a file, and let the gate pass from now on, or fail."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import Repo
+from session_support import MEMORY
 
 from gitgates.cli import main
 from gitgates.setup.doctor import prove as proofs
@@ -237,9 +238,13 @@ def test_the_framework(repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Pat
         *(pytest.param(event, marks=thorough) for event in ("PostToolUse", "UserPromptSubmit")),
     ],
 )
-def test_the_event_with_gates_is_tried(repo: Repo, event: str) -> None:
+def test_the_event_with_gates_is_tried(
+    repo: Repo, event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # on the home's file system
     install(repo, f'{GATE}[hooks.{event}]\ngates = ["g"]\n', "--agent", "claude")
     assert prove(repo) == [("ok", PROJECT, f"proved: {event} is blocked if a gate fails")]
+    assert not [*(Path.home() / MEMORY).glob("work-*")], "save points of the throwaway"
 
 
 @pytest.mark.samples(2)
