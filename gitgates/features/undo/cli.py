@@ -197,7 +197,8 @@ def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -
         click.echo(f"note: {note}")
     files = counted(len(done), "file")
     if request.is_redo:
-        click.echo(f"redone: the last undo is undone, {files}; to undo again: gitgates redo")
+        again = f"; to undo again: gitgates undo {point.number}" if point else ""
+        click.echo(f"redone: the last undo is undone, {files}{again}")
     else:
         redo = "; to redo: gitgates redo" if point else ""
         click.echo(f"undone: {counted(len(wanted), 'change')}, {files}{redo}")

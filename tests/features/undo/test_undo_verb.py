@@ -82,6 +82,10 @@ def test_what_is_undone_and_redone(worked: Repo, args: tuple[str, ...], texts: l
     assert _texts(worked) == before
     assert "to redo: gitgates redo" in undo(worked, *args)
     assert _texts(worked) == texts
+    again = undo(worked, verb="redo").rpartition("; to undo again: gitgates undo ")[2]
+    assert _texts(worked) == before
+    undo(worked, again.strip())
+    assert _texts(worked) == texts
     undo(worked, verb="redo")
     assert _texts(worked) == before
 
