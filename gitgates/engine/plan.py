@@ -86,11 +86,10 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
         steps = _with_order(chains, steps, gates)
         names = _in_order(names, chains, steps)
     strays = [
-        f"{by} names an unknown gate: `{name}`"
+        _unknown(name, by, tuple(gates))
         for name, by in skips.items()
-        if name not in gates
-        and not _is_policy(name)
-        and by != "SKIP"  # that is about hooks of the pre-commit framework, too
+        # SKIP is about hooks of the pre-commit framework, too.
+        if by != "SKIP" and not is_gate(name, config)
     ]
     if strays:
         event = event._replace(note="; ".join(part for part in (event.note, *strays) if part))
@@ -213,6 +212,19 @@ def framework_gate(config: Config, hook: str) -> str:
     configured = find_hook(config, hook)
     names = configured.gates if configured else ()
     return next((g.name for g in config.gates if g.name in names and runs_framework(g)), "")
+
+
+def is_gate(name: str, config: Config) -> bool:
+    """Return whether a name is that of a gate, defined or built in."""
+    return any(gate.name == name for gate in config.gates) or _is_policy(name)
+
+
+def _unknown(name: str, by: str, defined: tuple[str, ...]) -> str:
+    """Return the message about an unknown gate to skip."""
+    from gitgates.config.values import did_you_mean  # only for a mistake
+
+    hint = did_you_mean(name, defined)
+    return f"{by} names an unknown gate: `{name}`{hint and '. '}{hint}"
 
 
 def _is_policy(name: str) -> bool:

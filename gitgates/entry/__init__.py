@@ -49,6 +49,7 @@ def _next_steps(call: HookCall) -> bytes:
     Of skipping, an agent is told nothing: that is for a person to decide.
     """
     from gitgates.core.types import BLOCK  # most are not refused
+    from gitgates.engine.plan import is_gate
     from gitgates.hosts import is_called_by_agent
     from gitgates.report.text import as_bytes, escaped_line
 
@@ -69,7 +70,9 @@ def _next_steps(call: HookCall) -> bytes:
             step.gate.required or step.fault for step in plan.steps if step.gate.name in names
         )
         before = [name.strip() for name in call.env.get("GITGATES_SKIP", "").split(",")]
-        names = [*dict.fromkeys([*filter(None, before), *names])]  # all that it takes, not in turns
+        # With a colon, it is a feature's own, which only that knows.
+        known = [name for name in before if ":" in name or is_gate(name, call.config)]
+        names = [*dict.fromkeys([*known, *names])]  # all that it takes, not in turns
         how = f"GITGATES_SKIP={','.join(names)} {command}" if can_skip else f"{command} --no-verify"
         parts.append(f"to skip this once: {how}")
     return as_bytes(f"gitgates: {escaped_line('; '.join(parts))}\n") if parts else b""

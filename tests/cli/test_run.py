@@ -616,9 +616,10 @@ def test_a_hook_without_gates_is_not_green(repo: Repo) -> None:
 
 
 def test_a_skip_that_names_no_gate_is_said(repo: Repo) -> None:
-    repo.config("[gates.a]\ncommand = 'true'\n[hooks.manual]\ngates = ['a']\n")
-    done = repo.gitgates("run", env={"GITGATES_SKIP": "b"})
-    assert b"gitgates: GITGATES_SKIP names an unknown gate: `b`\n" in done.stdout
+    repo.config("[gates.lint]\ncommand = 'true'\n[hooks.manual]\ngates = ['lint']\n")
+    done = repo.gitgates("run", env={"GITGATES_SKIP": "lintt"})
+    said = b"gitgates: GITGATES_SKIP names an unknown gate: `lintt`. Did you mean `lint`?\n"
+    assert said in done.stdout
 
 
 def test_skip_may_name_hooks_of_the_framework(repo: Repo) -> None:

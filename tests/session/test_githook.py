@@ -617,6 +617,7 @@ def test_a_refusal_ends_with_what_can_be_done(repo: Repo) -> None:
     assert last() == f"{see}; to skip this once: GITGATES_SKIP=a,b git commit"
     all_of_them = f"{see}; to skip this once: GITGATES_SKIP=a,b git commit"
     assert last(GITGATES_SKIP="a") == all_of_them, "one after the other, they would take turns"
+    assert last(GITGATES_SKIP="typo") == all_of_them
     # A person decides that, and no agent.
     assert last(CLAUDECODE="1") == see
     repo.config(f"{gates}required = true\n[hooks.pre-commit]\ngates = ['b']\n")
