@@ -165,10 +165,12 @@ def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
         yield from _trust(source, repo)
     files = agent_host(first.agent).FILES
     if subject.folder != "." and all(s.scope in files.start_only for s in with_hooks):
+        others = [scope for scope in files.settings if scope not in files.start_only]
+        instead = f"\nor: gitgates install-hooks --agent {first.agent} --scope {others[0]}"
         yield first.note(
             f"{first.title} runs no hooks if it is started here, in `{subject.folder}`: it reads "
             "these settings only in the folder that it is started in",
-            f"cd {shlex.quote(repo.root_abs)}, and start it there",
+            f"cd {shlex.quote(repo.root_abs)}, and start it there{instead if others else ''}",
         )
     if config is None:
         return
