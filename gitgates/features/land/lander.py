@@ -83,6 +83,7 @@ class Lander:
         self._deferred: set[int] = set()  # entries that conflict with one in the chain
         self._running: dict[int, tuple[Link, Child]] = {}  # by process
         self._said, self._held, self._again_s = "", "", 0.0
+        self._shrunk = 0  # how often batches were halved: many failures are found faster alone
 
     def work(self, is_wanted: Callable[[list[Landing]], bool]) -> None:
         """Work until nothing is queued, nobody wants it any more, or the turn is lost.
@@ -106,6 +107,9 @@ class Lander:
         finally:
             self._watch.close()
 
+    def _batch(self) -> int:
+        return max(self._settings.batch >> self._shrunk, 1)
+
     def _tick(self) -> None:
         self._turn.beat()
         self._console.tick()
@@ -119,7 +123,7 @@ class Lander:
         self._extend(live)
         states = [link.state for link in self._links]
         free = self._slots - len(self._running)
-        for at in due(states, batch=self._settings.batch, free=free):
+        for at in due(states, batch=self._batch(), free=free):
             self._start(self._links[at])
         names = ", ".join(f"`{link.entry.branch}`" for link in self._links)
         if names not in ("", self._said):
@@ -241,7 +245,7 @@ class Lander:
     def _settle(self) -> None:
         """Land what has passed; eject what has failed on what is good."""
         states = [link.state for link in self._links]
-        at = landable(states, batch=self._settings.batch)
+        at = landable(states, batch=self._batch())
         if at >= 0:
             if time.monotonic() >= self._again_s:
                 self._land(self._links[: at + 1])
@@ -251,6 +255,7 @@ class Lander:
                 self._stop(link)  # it is built on what has failed
             if red == 0:
                 link, out = self._links[0], self._links[0].outcome
+                self._shrunk += 1
                 self._drop()
                 what = f"`{link.entry.branch}` was not landed on `{self._target.name}`."
                 text = f"{what}\n{out.feedback}"
@@ -287,6 +292,7 @@ class Lander:
             return
         self._base, self._tip, self._held, self._again_s = tested, self._target.tip(), "", 0.0
         del self._links[: len(links)]
+        self._shrunk = max(self._shrunk - 1, 0)
         self._deferred.clear()
         self._end(landing)
 
