@@ -37,6 +37,7 @@ from gitgates.report.artifacts import save_run
 from gitgates.report.documents import JsonDocument, JsonLines
 from gitgates.report.text import Console
 from gitgates.session.git_hooks import HookCall, handle, judgements_of
+from gitgates.session.next_steps import next_steps
 from gitgates.session.shell_commands import OPTION
 from gitgates.store.owners import denied
 from gitgates.verbs.completion import complete_gates, complete_names, unknown_gate, unknown_hook
@@ -341,6 +342,8 @@ def command(
             notes = save_run(call.decision, call.plan, call.config, began_s)
             click.echo(notes, nl=False, err=True)
             terminal.write(listener.closing(call.decision, call.plan))
+            if fmt == "text" and call.is_refused and not _is_annotated():  # CI keeps no runs
+                click.echo(next_steps(call), nl=False, err=True)
             _write_reports(files, call.decision, call.plan, call.config)
         if call.errors:
             raise call.errors[0]
@@ -368,13 +371,17 @@ def _bisected(decision: Decision | None) -> int:
     return status if has_failed or has_passed else UNTESTABLE
 
 
+def _is_annotated() -> bool:
+    return environ.read().get("GITHUB_ACTIONS") == "true"
+
+
 def _write_reports(
     files: Mapping[str, str], decision: Decision, plan: Plan, config: Config
 ) -> None:
     """Write the reports that were asked for, and in GitHub Actions annotations as well."""
     if files["junit"]:
         write_junit(files["junit"], decision, plan.event.name)
-    is_annotated = environ.read().get("GITHUB_ACTIONS") == "true"
+    is_annotated = _is_annotated()
     if not (files["sarif"] or files["code_quality"] or is_annotated):
         return
     from gitgates.report.diagnostics import Diagnostics  # of CI

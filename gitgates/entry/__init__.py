@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from gitgates.session.git_hooks import HookCall
 
 # What `--no-verify` leaves a hook out of, by its subject.
-_COMMANDS = {"staged": "git commit", "message": "git commit", "pushed": "git push"}
 
 
 def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float) -> int:
@@ -35,47 +34,14 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
 
             terminal.write(save_run(call.decision, call.plan, call.config, began_s))
         if call.event.host == "git" and call.is_refused and point.can_block:
-            terminal.write(_next_steps(call))
+            from gitgates.session.next_steps import next_steps  # most are not refused
+
+            terminal.write(next_steps(call))
     if call.errors:
         raise call.errors[0]
     # The pre-commit framework shows nothing of a hook that succeeds.
     tells = point.can_block or call.event.host == "pre-commit"
     return encode(call.decision) if tells else 0
-
-
-def _next_steps(call: HookCall) -> bytes:
-    """Return the last line about a call that gates have refused: how to see more, how to skip this.
-
-    Of skipping, an agent is told nothing: that is for a person to decide.
-    """
-    from gitgates.core.types import BLOCK  # most are not refused
-    from gitgates.engine.plan import is_gate
-    from gitgates.hosts import is_called_by_agent
-    from gitgates.report.text import as_bytes, escaped_line
-
-    decision, plan = call.decision, call.plan
-    if not (decision and plan):
-        return b""
-    visits = decision.visits
-    deciding = [v.result for v in visits if v.verdict >= BLOCK and v.result.status != "not-run"]
-    is_saved = decision.run_abs and call.config.keep_runs
-    parts = ["to see more: gitgates runs show latest"] if is_saved else []
-    if any(result.status == "not-started" for result in deciding):
-        parts.append("to see what gates lack: gitgates doctor")
-    names = list(dict.fromkeys(result.gate for result in deciding))
-    command = _COMMANDS.get(HOOK_POINTS[call.event.name].scope)
-    if names and command and not is_called_by_agent(call.env):
-        # A push may be refused by gates of a commit, which no variable skips.
-        can_skip = plan.event.name == call.event.name and not any(
-            step.gate.required or step.fault for step in plan.steps if step.gate.name in names
-        )
-        before = [name.strip() for name in call.env.get("GITGATES_SKIP", "").split(",")]
-        # With a colon, it is a feature's own, which only that knows.
-        known = [name for name in before if ":" in name or is_gate(name, call.config)]
-        names = [*dict.fromkeys([*known, *names])]  # all that it takes, not in turns
-        how = f"GITGATES_SKIP={','.join(names)} {command}" if can_skip else f"{command} --no-verify"
-        parts.append(f"to skip this once: {how}")
-    return as_bytes(f"gitgates: {escaped_line('; '.join(parts))}\n") if parts else b""
 
 
 def is_called_back(hook: str, repo: Repo, terminal: Terminal) -> bool:
