@@ -66,7 +66,8 @@ def command(*, wish: str, missing: str | None, path: str | None) -> int:
         click.echo(line)
     if missing:
         return _restore(repo, missing)
-    was_missing = _bring_back(repo, list_missing(repo))
+    doubtful = [file for file in list_missing(repo) if file.is_doubtful]
+    was_missing = _bring_back(repo, doubtful)
     if not (was_missing or finished) and lines is None:
         click.echo("nothing to recover")
     return errors.OK
@@ -77,7 +78,7 @@ def _bring_back(repo: Repo, missing: list[Restored]) -> bool:
     for file in missing:
         if file.is_replaced:
             _bring_back_file(repo, file)
-    # Later edits are most likely intended.
+    # Nothing of a person's edits is overwritten.
     for path in dict.fromkeys(file.path for file in missing if not file.is_replaced):
         click.echo(f"{path} has changed since it was restored")
         click.echo(

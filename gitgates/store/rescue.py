@@ -11,6 +11,7 @@ with one that is damaged, are named and left alone.
 
     restored/TOKEN/N         a second link to what was restored, for a day
     restored/TOKEN/journal   the journal of that run
+    restored/TOKEN/killed    if that run was killed, and another one has restored
 
 A git command that has read a tree with stashed files may write it after they were restored, and
 nobody else has their bytes then (worktree/restored.py).
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VERSION = 2
+KILLED = "killed"
 _MARK = b"\ncrc32 "
 # A file system without hard links, a file of somebody else's (fs.protected_hardlinks), too many.
 _NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK)

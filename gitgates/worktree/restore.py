@@ -15,8 +15,9 @@ import stat
 import time
 
 from gitgates.core.errors import GitError, GitgatesError, StateError
-from gitgates.store.files import make_folder, remove_file, remove_tree
+from gitgates.store.files import make_folder, remove_file, remove_tree, replace_file
 from gitgates.store.rescue import (
+    KILLED,
     digest,
     is_large,
     mode_of,
@@ -92,6 +93,7 @@ class Restorer:
             raise StateError("\n".join(failed), hint).with_notes(self.notes)
         self.step("forget")
         left_abs = self.rescue.forget(self.restored)
+        self._mark_killed()
         self.notes += remove_stale(
             journal.git_locks, journal.git_pid
         )  # last: git may be killed until then
@@ -138,6 +140,13 @@ class Restorer:
             make_folder(self.restored.folder_abs)
         except OSError:
             return  # the disk may be full: then there are no second links
+
+    def _mark_killed(self) -> None:
+        if self.recovering and os.path.isdir(self.restored.folder_abs):
+            try:
+                replace_file(self.restored.at(KILLED), b"", sync=False)
+            except OSError:
+                return  # the disk may be full, and everything is restored
 
     def _restore_one(self, entry: StashedPath, number: int) -> None:
         path_abs = os.path.join(self.git.cwd_abs, entry.path)

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 from gitgates.core.errors import StateError
 from gitgates.core.record import Record
-from gitgates.store.rescue import Rescue, digest, mode_of, move_into_place, read_file, restored_s
+from gitgates.store.rescue import (
+    KILLED,
+    Rescue,
+    digest,
+    mode_of,
+    move_into_place,
+    read_file,
+    restored_s,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +44,15 @@ class Restored(Record):
     second_abs: str  # the second link to it
     restored_s: float
     is_replaced: bool  # what is in its place is git's own, or nothing: nobody has edited it since
+    was_killed: bool  # the run that stashed it
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it may be gone against a person's will: an editor may have had what was shown.
+
+        If a run ends as usual, later edits are most likely intended.
+        """
+        return self.is_replaced or self.was_killed
 
     @property
     def when(self) -> str:
@@ -60,8 +77,10 @@ def list_missing(repo: Repo) -> list[Restored]:
             is_there = mode_of(path_abs) is not None
             is_shown = is_there and digest(path_abs) == link.entry.staged_digest
             is_replaced = not is_there or is_shown or path in clean
-            missing = Restored(path, link.second_abs, link.restored_s, is_replaced)
-            by_content.setdefault((path, digest(link.second_abs)), missing)
+            by_content.setdefault(
+                (path, digest(link.second_abs)),
+                Restored(path, link.second_abs, link.restored_s, is_replaced, link.was_killed),
+            )
     return list(by_content.values())
 
 
@@ -89,6 +108,7 @@ class _SecondLink(Record):
     entry: StashedPath
     second_abs: str
     restored_s: float
+    was_killed: bool
 
 
 def _second_links(repo: Repo) -> Iterator[_SecondLink]:
@@ -101,9 +121,10 @@ def _second_links(repo: Repo) -> Iterator[_SecondLink]:
             entries = run.read().entries
         except StateError:
             continue  # it is being restored just now
+        was_killed = os.path.lexists(run.at(KILLED))
         for entry in entries:
             if entry.saved and os.path.lexists(run.at(entry.saved)):
-                yield _SecondLink(entry, run.at(entry.saved), restored_s(name))
+                yield _SecondLink(entry, run.at(entry.saved), restored_s(name), was_killed)
 
 
 def _is_in_place(repo: Repo, link: _SecondLink) -> bool:

@@ -56,8 +56,8 @@ def test_what_a_reset_takes_that_has_seen_the_tree_before_is_named_and_comes_bac
     assert sorted(re.findall(r"^(\S+)  restored \d{4}-", listed, re.MULTILINE)) == ["a", "n"]
     assert armed.gitgates("recover", "--show", "a").stdout.decode() == MINE
     doctor = armed.gitgates("doctor").stdout.decode()
-    for name in ("a", "n"):
-        assert re.search(rf"note .*`{name}` was restored .* is missing now", doctor), doctor
+    for name, state in (("a", "git's version is there now"), ("n", "is missing now")):
+        assert re.search(rf"note .*`{name}` was restored .*, and {state}", doctor), doctor
     assert files(armed) == before
     said = armed.gitgates("recover").stdout.decode()
     assert "restored a in a.recovered, next to the existing file" in said
@@ -143,6 +143,12 @@ def test_what_was_edited_since_is_listed_and_comes_back_only_on_request(armed: R
     (armed.path / "new").rename(armed.path / "a")
     assert "a  restored" in armed.gitgates("recover", "--list").stdout.decode()
     before = files(armed)
+    assert b"restored" not in armed.gitgates("doctor").stdout
+    assert armed.gitgates("recover").stdout == b"nothing to recover\n"
+    (run,) = (armed.path / ".git/gitgates/restored").iterdir()
+    (run / "killed").touch()  # then an editor may have shown, and saved, what was committed
+    doctor = armed.gitgates("doctor").stdout.decode()
+    assert re.search(r"note .*`a` was restored .*, and has changed since", doctor), doctor
     said = armed.gitgates("recover").stdout.decode()
     assert "a has changed since it was restored" in said
     assert "gitgates recover --restore a" in said

@@ -226,7 +226,7 @@ def _is_usable(path_abs: str) -> bool:
 
 
 def check_left_over(subject: Subject) -> Iterator[Finding]:
-    """Find what a killed run has left, and restored work that is missing now."""
+    """Find what a killed run has left, and restored work that is gone again."""
     for folder_abs in subject.missing:
         what = "a worktree that git lists, and that no longer exists"
         yield Finding("note", "worktree", folder_abs, what, "git worktree prune")
@@ -245,8 +245,12 @@ def check_left_over(subject: Subject) -> Iterator[Finding]:
         for part in feature_parts("recovery"):
             yield from (wrong._replace(what=what) for what in part.pending(repo))
         for file in list_missing(repo):
-            state = "the version of git, or nothing" if file.is_replaced else "it has changed since"
-            what = f"`{file.path}` was restored after {file.when}, and is missing now: {state}"
+            if not file.is_doubtful:
+                continue
+            state = "git's version is there now" if file.is_replaced else "has changed since"
+            is_there = os.path.lexists(os.path.join(repo.root_abs, file.path))
+            state = state if is_there else "is missing now"
+            what = f"`{file.path}` was restored after {file.when}, and {state}"
             options = "" if file.is_replaced else f" --restore {shlex.quote(file.path)}"
             fix = worktree.command(f"gitgates recover{options}")
             yield Finding("note", "restored", repo.root_abs, what, fix)
