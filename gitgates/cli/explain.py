@@ -28,6 +28,7 @@ from gitgates.report.documents import PLAN_VERSION, plan_document, plan_text
 from gitgates.session.caller import find_caller
 from gitgates.session.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
 from gitgates.session.needs import asked_besides
+from gitgates.store.log import sessions
 from gitgates.verbs.completion import complete_gates, complete_hooks, unknown_gate, unknown_hook
 from gitgates.verbs.directory import folder_of, gates_below
 from gitgates.verbs.output import format_option, print_json, stdout
@@ -218,17 +219,17 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
         others = tuple(plan for plan_of in plan_functions if (plan := plan_of(event, repo, config)))
         return _Answers(policies=tuple(ask_git_hook(event, repo, config)), others=others)
     if kind in _DEPEND_ON_EVENT:
-        return _Answers(
-            why_not="the answer of policies depends on the tool, the prompt or the sub-agent"
-        )
+        return _Answers(why_not="the answer depends on the tool, the prompt or the sub-agent")
     try:
         caller = find_caller(repo, environ.read(), session=session)
     except UsageError as error:
         if session:
             raise
         hint, _newline, _sessions = error.hint.partition("\n")
-        why_not = f"the answer of policies depends on the session: {error.message}. {hint}"
-        return _Answers(why_not=why_not)
+        why_not = f"{error.message}. {hint}"
+        if not any(sessions(state_abs) for state_abs in repo.states_abs):
+            why_not = "no session has begun yet in this worktree"
+        return _Answers(why_not=f"the answer depends on the session: {why_not}")
     call = dry_call(repo, config, kind, caller)
     policies = tuple(ask_agent_hook(call))
     plans = {name: plan for name, plan in call.explanations.items() if isinstance(plan, Plan)}

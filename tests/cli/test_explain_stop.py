@@ -108,7 +108,7 @@ def test_a_gate_that_cannot_run(agent: Agent, run: Any) -> None:
 def test_of_which_session(agent: Agent, run: Any) -> None:
     other = Agent(agent.repo, "s2")
     other.start()
-    several = "the answer of policies depends on the session: there are several sessions: "
+    several = "the answer depends on the session: there are several sessions: "
     assert run("Stop").endswith(f"\n\n{several}{agent.repo.path}. Specify one: --session ID\n")
     document = json.loads(run("Stop", "--format", "json"))
     assert (document["session"], document["policies"]) == (None, [])
@@ -120,6 +120,4 @@ def test_of_which_session(agent: Agent, run: Any) -> None:
 
 def test_what_only_the_event_tells(agent: Agent, run: Any) -> None:
     said = run("PostToolUse", "--session", agent.session)
-    assert said.endswith(
-        "\n\nthe answer of policies depends on the tool, the prompt or the sub-agent\n"
-    )
+    assert said.endswith("\n\nthe answer depends on the tool, the prompt or the sub-agent\n")
