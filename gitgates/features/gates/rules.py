@@ -29,6 +29,7 @@ _WHEN = {
     "pre-commit": "Before a commit",
     "pre-push": "Before a push",
     "commit-msg": "On a commit message",
+    "manual": "When you call gitgates run",
 }
 _TOLD_FIRST = tuple(_WHEN)
 _HEAD = "gitgates checks the work in this repository. These gates run:"

@@ -36,6 +36,8 @@ enabled_tools = ["Edit", "Write"]
 gates = ["check"]
 [hooks.SessionEnd]
 gates = ["spelling"]
+[hooks.manual]
+gates = ["spelling"]
 [hooks.Stop]
 gates = ["check", "security-scan", "spelling", "new"]
 [hooks.SubagentStop]
@@ -47,6 +49,7 @@ gitgates checks the work in this repository. These gates run:
 (stops), spelling (warns), new (Tried out) (only observes)
 - After you have used a tool (Edit, Write): check (Formatting, linting, types)
 - Before a commit: check (Formatting, linting, types)
+- When you call gitgates run: spelling (warns)
 - At SessionEnd: spelling (warns)
 A gate that fails blocks, and you are told why, up to 3 times. Fix the cause, not the gate: do not \
 weaken, skip or delete checks, and do not use --no-verify. To run the gates yourself: gitgates run \
