@@ -20,7 +20,7 @@ from gitgates.setup.install.agents import DETECTED
 from gitgates.setup.install.framework import gate_in_place
 from gitgates.setup.install.hookspath import hooks_folder, remarks, require_usable
 from gitgates.setup.install.selection import select
-from gitgates.verbs.repository import configuration, current_repo
+from gitgates.verbs.repository import configuration, current_repo, has_found_nothing
 
 _HELP = "For more information, try --help."
 
@@ -179,7 +179,7 @@ def require_fit(
 def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     """Install shims and print what was done."""
     config = None if hook_types else configuration(repo)
-    hooks, left_out = select(config, hook_types)
+    hooks, left_out = select(config, hook_types, offers_init=not has_found_nothing(repo))
     folder = hooks_folder(repo)
     require_usable(folder, force=force)
     user_file.require_inside(repo.root_abs, folder.path_abs)

@@ -155,9 +155,14 @@ def no_configuration(root_abs: str, repo: Repo | None = None) -> ConfigError:
 
 def first_step(repo: Repo | None) -> str:
     """Return how to begin; `gitgates init` only if it has not come back with nothing here."""
-    if repo and os.path.exists(f"{repo.state_abs}/{_INIT_FOUND_NOTHING}"):
+    if repo and has_found_nothing(repo):
         return WRITE_A_GATE
     return "To create one: gitgates init"
+
+
+def has_found_nothing(repo: Repo) -> bool:
+    """Return whether `gitgates init` has found nothing to propose."""
+    return os.path.exists(f"{repo.state_abs}/{_INIT_FOUND_NOTHING}")
 
 
 def note_nothing_found(repo: Repo) -> None:

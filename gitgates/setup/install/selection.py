@@ -19,11 +19,16 @@ _WHY_NOT = {
 
 
 def select(
-    config: Config | None, requested: tuple[str, ...] = (), via: str = ""
+    config: Config | None,
+    requested: tuple[str, ...] = (),
+    via: str = "",
+    *,
+    offers_init: bool = False,
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the named or configured hooks, and messages about those that are left out.
 
     In git's order, with what git runs in a hook's place. `via`: the manager that will run them.
+    `offers_init`: whether `gitgates init` may find hooks.
 
     Raises: UsageError for a name that cannot be installed; ConfigError if none is left.
     """
@@ -50,9 +55,11 @@ def select(
         return hooks, left_out
     reasons = "".join(f"\n  {why}" for why in left_out)
     prefix = "tool.gitgates." if config and "pyproject.toml" in config.sources else ""
+    is_empty = not (config and config.hooks)
+    init = "To propose some: gitgates init\n  " if offers_init and is_empty else ""
     raise ConfigError(
         f"the configuration defines no git hook to install{reasons}",
-        f'Add one, for example: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
+        f'{init}Add one, for example: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
         "  Or name it: gitgates install-hooks --hook-type pre-commit",
     )
 

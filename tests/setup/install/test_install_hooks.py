@@ -131,7 +131,10 @@ def test_nothing_configured(repo: Repo) -> None:
     )
     (repo.path / "pyproject.toml").unlink()
     own = repo.write("gitgates.toml", "jobs = 1\n")
-    assert "for example: [hooks.pre-commit] with" in repo.gitgates("install-hooks")[2]
+    said = repo.gitgates("install-hooks")[2]
+    assert (
+        "  To propose some: gitgates init\n  Add one, for example: [hooks.pre-commit] with" in said
+    )
     own.unlink()
     code, _, said = repo.gitgates("install-hooks")
     assert code == 78
