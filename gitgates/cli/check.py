@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import click
 
@@ -36,7 +37,9 @@ def command(fmt: str) -> int:
 
     Exit status 0: the configuration is valid. 78: it has errors, or is missing.
     """
-    root_abs = config_root(current_folder())
+    cwd_abs = current_folder()
+    root_abs = config_root(cwd_abs)
+    above = os.path.relpath(root_abs, cwd_abs)
     try:
         config, problems = inspect(root_abs)
     except errors.ConfigError as error:
@@ -59,9 +62,11 @@ def command(fmt: str) -> int:
         print_json(document)
     elif problems:
         click.echo(describe(list(problems)), err=True)
-        click.echo(f"gitgates: {counted(len(problems), 'problem')}", err=True)
+        where = "" if above == "." else f" in {above}"
+        click.echo(f"gitgates: {counted(len(problems), 'problem')}{where}", err=True)
     elif config:
-        files = files_text(config)
+        paths = (os.path.normpath(f"{above}/{file}") for file in config.sources)
+        files = files_text(config._replace(sources=tuple(paths)))
         gates, hooks = counted(len(config.gates), "gate"), counted(len(config.hooks), "hook")
         warnings = _warnings(config, root_abs)
         more = f", {counted(len(warnings), 'warning')}" if warnings else ""

@@ -186,6 +186,11 @@ def _not_checked_out(options: Mapping[str, Any], repo: Repo) -> str:
     return ""
 
 
+def _untracked(options: Mapping[str, Any], paths: tuple[str, ...]) -> str:
+    is_about_all = options["all_files"] and not options["directory"]
+    return "no file is tracked yet; to track yours: git add" if is_about_all and not paths else ""
+
+
 def _names_from(source: str) -> tuple[str, ...]:
     try:
         if source == "-":
@@ -459,7 +464,7 @@ def _run(
         event = githook.decode_by_hand(hook.name, paths, deleted, (repo.root_abs, repo.git_dir_abs))
         event = event._replace(
             base=options["from_ref"],
-            note=_not_checked_out(options, repo),
+            note=_untracked(options, paths) or _not_checked_out(options, repo),
             with_untracked=not any(options.values()),
         )
     call = handle(event, repo, listener, hook.gates if gates or directory else (), skips=skips)

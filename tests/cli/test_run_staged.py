@@ -94,6 +94,15 @@ def test_nothing_staged_is_said(repo: Repo) -> None:
     assert b"nothing is staged" not in repo.gitgates("run", "--staged").stdout
 
 
+def test_before_the_first_add_no_file_is_tracked(repo: Repo) -> None:
+    repo.config("[gates.b]\ncommand = 'true'\nfiles = ['*']\n[hooks.manual]\ngates = ['b']\n")
+    said = b"gitgates: no file is tracked yet; to track yours: git add\n"
+    assert said in repo.gitgates("run", "--all-files").stdout
+    assert said not in repo.gitgates("run").stdout
+    repo.git("add", "pyproject.toml")
+    assert said not in repo.gitgates("run", "--all-files").stdout
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -239,3 +239,11 @@ def test_a_link_to_nowhere_is_no_missing_file(tmp_path: Path) -> None:
     (tmp_path / "gitgates.toml").symlink_to("nowhere")
     with pytest.raises(ConfigError, match="is a broken symbolic link"):
         load(str(tmp_path))
+
+
+def test_a_file_in_a_folder_above_is_named_by_its_path(tmp_path: Path) -> None:
+    write(tmp_path, own=GATE)
+    (tmp_path / "below").mkdir()
+    assert check(tmp_path / "below")[1].startswith("../gitgates.toml: 1 gate, ")
+    write(tmp_path, own="jobs = 'x'\n")
+    assert check(tmp_path / "below")[2].endswith("gitgates: 1 problem in ..\n")
