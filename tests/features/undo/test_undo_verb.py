@@ -84,9 +84,9 @@ def test_what_is_undone_and_redone(worked: Repo, args: tuple[str, ...], texts: l
     assert _texts(worked) == texts
     again = undo(worked, verb="redo").rpartition("; to undo again: gitgates undo ")[2]
     assert _texts(worked) == before
-    undo(worked, again.strip())
+    back = undo(worked, again.strip()).rpartition("; to redo: gitgates undo ")[2]
     assert _texts(worked) == texts
-    undo(worked, verb="redo")
+    undo(worked, back.strip())
     assert _texts(worked) == before
 
 
