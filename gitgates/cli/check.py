@@ -62,8 +62,8 @@ def command(fmt: str) -> int:
         print_json(document)
     elif problems:
         click.echo(describe(list(problems)), err=True)
-        where = "" if above == "." else f" in {above}"
-        click.echo(f"gitgates: {counted(len(problems), 'problem')}{where}", err=True)
+        folder = "" if above == "." else f" in {above}"
+        click.echo(f"gitgates: {counted(len(problems), 'problem')}{folder}", err=True)
     elif config:
         paths = (os.path.normpath(f"{above}/{file}") for file in config.sources)
         files = files_text(config._replace(sources=tuple(paths)))

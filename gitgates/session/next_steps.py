@@ -39,8 +39,8 @@ def next_steps(call: HookCall) -> bytes:
         )
         before = [name.strip() for name in call.env.get("GITGATES_SKIP", "").split(",")]
         # With a colon, it is a feature's own, which only that knows.
-        known = [name for name in before if ":" in name or is_gate(name, call.config)]
-        names = [*dict.fromkeys([*known, *names])]  # all that it takes, not in turns
+        existing = [name for name in before if ":" in name or is_gate(name, call.config)]
+        names = [*dict.fromkeys([*existing, *names])]  # all that it takes, not in turns
         how = f"GITGATES_SKIP={','.join(names)} {command}" if can_skip else f"{command} --no-verify"
         parts.append(f"to skip this once: {how}")
     return as_bytes(f"gitgates: {escaped_line('; '.join(parts))}\n") if parts else b""

@@ -24,9 +24,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     try:
         recorder.observe(call, always=True)
         settings = settings_of(call.config)
-        said = prune(
+        text = prune(
             call.repo, time.time(), keep_s=settings.keep_s, max_size=settings.max_size_bytes
         )
     except GitgatesError as error:
-        said = f"no save point: {error}"
-    return so_far.joined(Verdict(WARN, to_person=f"gitgates: {said}")) if said else so_far
+        text = f"no save point: {error}"
+    return so_far.joined(Verdict(WARN, to_person=f"gitgates: {text}")) if text else so_far

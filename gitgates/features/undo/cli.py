@@ -197,13 +197,13 @@ def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -
         click.echo(f"note: {note}")
     files = counted(len(done), "file")
     if request.is_redo:
-        said, again = f"redone: the last undo is undone, {files}", "to undo again"
+        text, again = f"redone: the last undo is undone, {files}", "to undo again"
     else:
-        said, again = f"undone: {counted(len(wanted), 'change')}, {files}", "to redo"
+        text, again = f"undone: {counted(len(wanted), 'change')}, {files}", "to redo"
     if point:  # an undo of an undo is no undo to redo
         verb = f"undo {point.number}" if wanted[0].author.kind == UNDO else "redo"
-        said += f"; {again}: gitgates {verb}"
-    click.echo(said)
+        text += f"; {again}: gitgates {verb}"
+    click.echo(text)
     return errors.OK
 
 
