@@ -347,7 +347,8 @@ def command(
             notes = save_run(call.decision, call.plan, call.config, began_s)
             click.echo(notes, nl=False, err=True)
             terminal.write(listener.closing(call.decision, call.plan))
-            if fmt == "text" and call.is_refused and not _is_annotated():  # CI keeps no runs
+            wants_hint = fmt == "text" and not (quiet or _is_annotated())  # CI keeps no runs
+            if wants_hint and call.is_refused:
                 click.echo(next_steps(call), nl=False, err=True)
             _write_reports(files, call.decision, call.plan, call.config)
         if call.errors:

@@ -110,7 +110,7 @@ def test_a_failure_stays_one_whoever_reads(repo: Repo, args: list[str], status: 
 
 def test_a_run_that_blocks_stays_one_whoever_reads(repo: Repo) -> None:
     repo.config(FAILING)
-    assert without_reader(repo, "run") == (1, b"")
+    assert without_reader(repo, "run") == (1, b"gitgates: to see more: gitgates runs show latest\n")
 
 
 @pytest.mark.samples(1)
