@@ -79,6 +79,7 @@ patterns = st.text(st.characters(codec="utf-8"), min_size=1).filter(
 )
 
 
+@pytest.mark.slow
 @given(patterns)
 @pytest.mark.parametrize(
     ("text", "file"),
