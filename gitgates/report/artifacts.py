@@ -275,7 +275,8 @@ def summary(document: dict[str, Any]) -> str:
     final = _ENDS[outcome].format(counted(len(attempts), "attempt"))
     if outcome != "passed" and last["reason"]:
         final += f": {_text(last['reason'])}"
-    parts = ["## Quality Gates - Iterative Fix Cycle", f"**Final Status:** {final}"]
+    heading = "Quality Gates - Iterative Fix Cycle" if cycle["max_retries"] else "Quality Gates"
+    parts = [f"## {heading}", f"**Final Status:** {final}"]
     parts += [*_headless(headless), *_actions(turns, 1)]
     for number, attempt in enumerate(attempts, 1):
         parts += _attempt(attempt)

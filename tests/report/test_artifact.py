@@ -45,7 +45,7 @@ def test_a_summary_as_text_has_no_marks() -> None:
     odd = visit("a|b*", "failed", output=b"**bold** | cell\n# head\n```\n")
     document = add_attempt(None, "run-1", attempt(odd, visit("long name", "passed")), 0)
     assert plain_summary(summary(document)) == (
-        "Quality Gates - Iterative Fix Cycle\n\n"
+        "Quality Gates\n\n"
         "Final Status: ❌ Failed after 1 attempt: gate `a|b*` failed\n\n"
         "Attempt 1 - Failed\nTimestamp: 2024-01-15T10:30:00Z\n\n"
         "Gate       Status  Duration  Exit Code\n"
