@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MOST_READ = 1 << 20  # bytes of a file
 _MOST_FILES = 100
 _HOOKS_PATH = b"hookspath"
+_OURS = b"gitgates"  # a hook without it does not start us
 
 
 def hooks_path(files: Iterable[str]) -> str:
@@ -57,18 +58,21 @@ def agent_hooks(call: Call, files: Iterable[str], before: str) -> str:
     Other settings change all the time, for example with each permission that a person gives: if our
     hooks are unchanged, `before` is returned.
     """
-    raw = _digest(b"\0".join(map(_read, files)))
+    contents = {file: _read(file) for file in files}
+    raw = _digest(b"\0".join(contents.values()))
     if before.partition(" ")[0] == raw:
         return before
-    from gitgates.hosts import agent_settings  # most often, nothing has changed
+    hooks_here = list[str]()
+    for file, content in contents.items():
+        if _OURS not in content:
+            continue
+        from gitgates.hosts import agent_settings  # most often, nothing has changed
 
-    settings, hooks_here = agent_settings(call.host.NAME), list[str]()
-    for file in files:
         try:
-            our_hooks = settings.read(_read(file).decode("utf-8"), file, "").our_hooks
+            settings = agent_settings(call.host.NAME).read(content.decode("utf-8"), file, "")
         except (UnicodeDecodeError, GitgatesError):
             continue  # the client cannot read it either
-        hooks_here += map(repr, our_hooks)
+        hooks_here += map(repr, settings.our_hooks)
     digest = _digest("\n".join(hooks_here).encode("utf-8", "replace"))
     return before if before.partition(" ")[2] == digest and before else f"{raw} {digest}"
 

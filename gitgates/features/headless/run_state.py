@@ -14,10 +14,11 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from contextlib import contextmanager
 from glob import glob
 
-from gitgates.core.errors import StateError
+from gitgates.core.errors import GitError, StateError
 from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
 from gitgates.git.repo import Git
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 HELD = "refs/gitgates/held"
 # Not remote-tracking branches: whoever fetches moves them, and they can be fetched again.
 _KINDS = ("refs/heads", "refs/tags", "refs/notes", "refs/replace")
+_HALF_MADE_S = 2.0  # at most, until another git has made a worktree
+_AGAIN_S = 0.05
 _SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes")
 
 
@@ -149,12 +152,27 @@ def save(repo: Repo, state: RunState) -> RunState:
 def hold(repo: Repo, run: str) -> None:
     """Hold all that refs and reflogs name. Raises: GitError."""
     git = repo.git
-    # Another git may be making a worktree, or was killed at that: its HEAD names nothing yet.
-    lost = git.lines("rev-list", "--ignore-missing", "--reflog", "--not", "--all")
     refs = git.lines("for-each-ref", "--format=%(objectname)")
-    names = enumerate(dict.fromkeys([repo.head, *refs, *lost]))
+    names = enumerate(dict.fromkeys([repo.head, *refs, *_lost(repo)]))
     lines = (f"update {HELD}/{run}/{number} {name}\n" for number, name in names)
     git.out("update-ref", "--stdin", stdin="".join(lines).encode())
+
+
+def _lost(repo: Repo) -> list[str]:
+    """Return the commits that only reflogs name. Raises: GitError.
+
+    Another git may be making a worktree, or was killed at that: its HEAD names nothing yet, and for
+    a moment its files are empty, which git takes for an error.
+    """
+    ends_s = time.monotonic() + _HALF_MADE_S
+    while True:
+        try:
+            ask = ("rev-list", "--ignore-missing", "--reflog", "--not", "--all")
+            return repo.git.lines(*ask)
+        except GitError:
+            if time.monotonic() > ends_s:
+                raise
+        time.sleep(_AGAIN_S)
 
 
 def let_go(repo: Repo, run: str) -> None:

@@ -200,7 +200,7 @@ class Lander:
         else:
             self._queue.update([entry.number], state=NOTHING, base=self._base)
 
-    def _eject(self, entry: Landing, why: str, text: str, **fields: Any) -> None:  # noqa: ANN401 - of an Landing
+    def _eject(self, entry: Landing, why: str, text: str, **fields: Any) -> None:  # noqa: ANN401 - of a Landing
         self._queue.eject(entry, why, text, base=self._base, **fields)
         self._console.message(f"`{entry.branch}` was ejected: {why}")
 

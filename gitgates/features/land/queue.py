@@ -140,7 +140,7 @@ class Queue:
         self.change(edit)
         return replaced[-1]
 
-    def update(self, numbers: Iterable[int], **fields: Any) -> None:  # noqa: ANN401 - of an Landing
+    def update(self, numbers: Iterable[int], **fields: Any) -> None:  # noqa: ANN401 - of a Landing
         """Change fields of entries that have not ended."""
         chosen = {*numbers}
         if fields.get("state", WAITING) not in LIVE:

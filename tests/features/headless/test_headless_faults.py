@@ -6,12 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from conftest import Repo
 from test_headless import CONFIG, agent, headless, left, prompts, result
 from worktree_state import whole
+
+from gitgates.features.headless.run_state import hold
+from gitgates.git.repo import find_repo
 
 GOOD = "echo good > a.txt"
 
@@ -361,3 +365,20 @@ def test_advice_that_passes_is_no_pass_of_gates(work: Repo) -> None:
     done = headless(work, "make it good", "--agent-command", command)
     assert (done.returncode, work.head()) == (1, before)
     assert len(prompts(work)) == 3
+
+
+def test_objects_are_held_while_another_git_makes_a_worktree(repo: Repo) -> None:
+    repo.write("a.txt", "x\n")
+    repo.commit_all("lost")
+    lost = repo.git("rev-parse", "HEAD")
+    repo.git("commit", "-q", "--amend", "-m", "another")
+    repo.git("worktree", "add", "-q", "--detach", "../linked")
+    commondir = repo.path / ".git/worktrees/linked/commondir"
+    content = commondir.read_text()
+    commondir.write_text("")
+    done = threading.Timer(0.2, commondir.write_text, [content])
+    done.start()
+    hold(find_repo(str(repo.path), dict(os.environ)), "run")
+    done.join()
+    held = repo.git("for-each-ref", "--format=%(objectname)", "refs/gitgates/held/run/")
+    assert lost in held.split()
