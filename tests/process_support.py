@@ -22,6 +22,14 @@ def is_running(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
+def has_ended(pid: int, within_s: float = 5.0) -> bool:
+    """Return whether a process ends: one that was killed may still be there for a moment."""
+    until_s = time.monotonic() + within_s
+    while is_running(pid) and time.monotonic() < until_s:
+        time.sleep(0.002)
+    return not is_running(pid)
+
+
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
     """Wait for a file; fail the test if the process ends before, or after 20 s."""
     end = time.monotonic() + 20

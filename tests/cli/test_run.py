@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from conftest import SRC, Repo, timeless
+from process_support import has_ended
 
 from gitgates.store.runs import log_abs
 
@@ -382,7 +383,7 @@ def test_stop_ends_what_still_runs(repo: Repo, tmp_path: Path) -> None:
     done = repo.gitgates("run")
     assert done.returncode == 1
     assert timeless(done.stdout).splitlines()[-1] == ("gitgates manual: stopped by `fatal`")
-    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+    assert has_ended(int((tmp_path / "pid").read_text()))
 
 
 @pytest.mark.slow
@@ -493,7 +494,7 @@ def test_a_signal_ends_the_gates_and_decides_nothing(
     assert timeless(said).splitlines()[-1] == (
         f"gitgates: interrupted by signal {int(number)} while `slow` ran; no decision was made"
     )
-    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+    assert has_ended(int((tmp_path / "pid").read_text()))
 
 
 def interrupted(repo: Repo, tmp_path: Path, *args: str) -> tuple[bytes, int]:

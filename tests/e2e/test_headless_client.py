@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from claude import Failure, Options, Run, Turn, bash, write
 from other_apis import plain_text
+from process_support import has_ended
 from scene import Scene
 
 # The folder of the repository's, from any worktree.
@@ -158,6 +159,5 @@ def test_what_runs_in_the_background_of_the_client_ends_with_the_turn(tmp_path: 
     assert run.end["exit_status"] == 0, run.said
     assert "it did not finish within 18 s" in run.said  # the client waits for what runs
     for name in ("own", "apart"):
-        pid = (there.path.parent / name).read_text().strip()
-        assert not Path(f"/proc/{pid}").exists(), name
+        assert has_ended(int((there.path.parent / name).read_text())), name
     assert there.repo.git("show", "--name-only", "--format=", "HEAD") == "a.txt"

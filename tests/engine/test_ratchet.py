@@ -13,7 +13,7 @@ import pytest
 from config_support import fatal
 from conftest import Repo
 from hook_support import commit
-from process_support import is_running, wait_for
+from process_support import has_ended, wait_for
 
 GATE = r"""
 [gates.test]
@@ -177,7 +177,7 @@ def test_interrupted_while_it_measures_the_base_nothing_is_left(gated: Repo) -> 
     process.send_signal(signal.SIGTERM)
     output, _error = process.communicate(timeout=30)
     assert process.returncode == 130, output
-    assert not is_running(int(count.read_text() or 0))
+    assert has_ended(int(count.read_text() or 0))
     clone.write("report.txt", "TOTAL 90%\n")
     assert clone.gitgates("run", env={"GITGATES_SKIP": "test"}).returncode == 0
 

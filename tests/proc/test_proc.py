@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from process_support import is_running
+from process_support import has_ended
 
 from gitgates.core.types import Command, Ending
 from gitgates.proc import processes as proc
@@ -101,7 +101,7 @@ def test_timeout_ends_the_whole_group(tmp_path: Path) -> None:
     ending, _output, took = sh(tmp_path, text, timeout_s=0.3)
     assert ending == Ending(signal=signal.SIGTERM, timed_out=True)
     assert took < proc.GRACE_S
-    assert not is_running(int((tmp_path / "child").read_text()))
+    assert has_ended(int((tmp_path / "child").read_text()))
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_who_ignores_term_is_killed_after_the_grace(tmp_path: Path) -> None:
     ending, _output, took = sh(tmp_path, text, timeout_s=0.2)
     assert ending == Ending(signal=signal.SIGKILL, timed_out=True)
     assert proc.GRACE_S < took < proc.GRACE_S + 2
-    assert not is_running(int((tmp_path / "me").read_text()))
+    assert has_ended(int((tmp_path / "me").read_text()))
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_a_grandchild_that_holds_the_pipe_delays_us_by_the_grace_at_most(tmp_pat
     assert ending == Ending(exit_status=0)
     assert b"done\n" in output
     assert took < proc.GRACE_S + 1
-    assert not is_running(int((tmp_path / "child").read_text()))
+    assert has_ended(int((tmp_path / "child").read_text()))
 
 
 def test_a_polite_grandchild_is_ended_when_the_gate_is_done(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_polite_grandchild_is_ended_when_the_gate_is_done(tmp_path: Path) -> N
     ending, _output, took = sh(tmp_path, text)
     assert ending == Ending(exit_status=0)
     assert took < proc.GRACE_S
-    assert not is_running(int((tmp_path / "child").read_text()))
+    assert has_ended(int((tmp_path / "child").read_text()))
 
 
 def test_what_leaves_the_group_cannot_hold_us(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_our_own_signals_end_the_group(tmp_path: Path, number: signal.Signals) -
     text = "sleep 60 & echo $$ $! > pids.new; mv pids.new pids; wait; wait"
     done, pids = interrupt(tmp_path, text, [number])
     assert done == f"{Ending(signal=15, ended_by_us=True)} {int(number)}\n".encode()
-    assert not any(is_running(pid) for pid in pids)
+    assert all(map(has_ended, pids))
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_asked_twice_there_is_no_grace(tmp_path: Path) -> None:
     done, pids = interrupt(tmp_path, text, [signal.SIGINT, signal.SIGINT])
     assert done == f"{Ending(signal=9, ended_by_us=True)} 2\n".encode()
     assert time.monotonic() - started < proc.GRACE_S
-    assert not any(is_running(pid) for pid in pids)
+    assert all(map(has_ended, pids))
 
 
 def interrupt(tmp_path: Path, text: str, numbers: list[signal.Signals]) -> tuple[bytes, list[int]]:

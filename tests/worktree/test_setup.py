@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from process_support import is_running, wait_for
+from process_support import has_ended, is_running, wait_for
 from worktree_state import where, whole
 
 from gitgates.core.errors import StateError
@@ -292,7 +292,7 @@ subprocess.run(("sh", "-c", {wait.removeprefix("mkdir deps; ")!r}), cwd=place.ro
     left = int((out / "pid").read_text())
     assert is_running(left)
     with out_of(project) as place:
-        assert not is_running(left)
+        assert has_ended(left)
         assert sorted(os.listdir(place.root_abs)) == [".git", ".gitignore", "a", "app.lock", "deps"]
         assert os.listdir(f"{place.root_abs}/deps") == ["installed"]
 

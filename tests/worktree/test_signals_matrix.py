@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 from conftest import Repo
-from process_support import is_running, wait_for
+from process_support import has_ended, is_running, wait_for
 from worktree_state import whole
 
 GATE = 'echo $$ > "$OUT/new"; mv "$OUT/new" "$OUT/gate"; [ -e "$OUT/quick" ] || sleep 60'
@@ -189,7 +189,7 @@ def lose_nothing(
         strike(armed, tmp_path, args, step, target, blow)
         where = (kind, target, blow, step)
         if (tmp_path / "gate").exists():
-            assert not is_running(int((tmp_path / "gate").read_text())), where
+            assert has_ended(int((tmp_path / "gate").read_text())), where
         if armed.head() != head:  # git had gone past the point at which it can be held up
             armed.git("reset", "-q", "--soft", head)
             continue

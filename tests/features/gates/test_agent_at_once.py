@@ -19,7 +19,7 @@ from claude_support import (
     recorded,
     start,
 )
-from process_support import is_running
+from process_support import has_ended, is_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -208,7 +208,7 @@ def test_told_to_end_a_hook_ends_its_gates(repo: Repo, left_over: Path) -> None:
     out, err = end(process)
     assert "interrupted by signal 15" in answer_of("Stop", out)["systemMessage"]
     assert "interrupted by signal 15" in err
-    assert not is_running(gate)
+    assert has_ended(gate)
     gates(repo)
     assert fire(repo, stop(repo))["decision"] == "block"
 
@@ -270,7 +270,7 @@ def test_the_first_of_two_deliveries_is_killed(
     open_gate(repo)
     out, _err = end(second)
     assert b'"decision": "block"' in out
-    assert not is_running(again)
+    assert has_ended(again)
     assert runs(repo, "tool") + runs(repo, "stop") == 2
 
 
