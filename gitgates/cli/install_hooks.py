@@ -15,7 +15,7 @@ from gitgates.edit import user_file
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS
 from gitgates.hosts.settings.base import SCOPES
-from gitgates.setup.install import agents, githooks, managers, windows_drive
+from gitgates.setup.install import agents, githooks, hookspath, managers
 from gitgates.setup.install.agents import DETECTED
 from gitgates.setup.install.framework import gate_in_place
 from gitgates.setup.install.hookspath import hooks_folder, remarks, require_usable
@@ -162,7 +162,7 @@ def install_for_agents(  # noqa: PLR0913 - one for each option
             agent_servers.register(repo, agent, print_only=print_only)
     for file in files:
         agent_hooks.write_rules(repo, file)
-    for remark in windows_drive.remarks(repo.root_abs):
+    for remark in hookspath.drive_remarks(repo.root_abs):
         click.echo(f"gitgates: {remark}", err=print_only)
 
 
@@ -221,7 +221,7 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
     show(githooks.uninstall(folder.path_abs, served), repo)
     if served:
         click.echo(f"{manager} runs the gates of {', '.join(served)}")
-    for remark in dict.fromkeys([*left_out, *windows_drive.remarks(repo.root_abs)]):
+    for remark in dict.fromkeys([*left_out, *hookspath.drive_remarks(repo.root_abs)]):
         click.echo(f"gitgates: {remark}")
     if not agents.is_in_path(repo.env):
         click.echo(f"gitgates: {agents.not_in_path()}")

@@ -1,4 +1,4 @@
-"""Read and parse the files in which a project writes what it does; nothing is run."""
+"""Read and parse the settings files of a project and its tools; nothing is run."""
 
 from __future__ import annotations
 
@@ -73,3 +73,22 @@ def list_folder(folder_abs: str) -> list[str]:
         return sorted(os.listdir(folder_abs))
     except OSError:
         return []
+
+
+def table(value: object, *path: str) -> dict[str, Any]:
+    """Return the table at `path` in parsed settings, which may hold anything; {} if none."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return {str(name): item for name, item in value.items()} if isinstance(value, dict) else {}
+
+
+def tables(value: object) -> list[dict[str, Any]]:
+    """Return the tables in a list; other items are left out."""
+    items = value if isinstance(value, list) else []
+    return [table(item) for item in items if isinstance(item, dict)]
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Return a text, or the texts in a list, as a tuple; other items are left out."""
+    items = value if isinstance(value, list) else [value]
+    return tuple(item for item in items if isinstance(item, str))

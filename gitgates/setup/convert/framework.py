@@ -13,7 +13,7 @@ from typing import Any
 from gitgates.engine.command import uses_arguments
 from gitgates.setup.convert.globs import NoPatternError, from_regex
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, only_set
-from gitgates.setup.values import tables, texts
+from gitgates.setup.task_files import tables, texts
 
 with open(os.path.join(os.path.dirname(__file__), "framework.toml"), "rb") as _file:
     KEYS = tomllib.load(_file)

@@ -13,7 +13,7 @@ from gitgates.setup.convert.globs import NoPatternError, from_doublestar, from_g
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, name_of, only_set
 from gitgates.setup.convert.node import HOOKS
 from gitgates.setup.install.managers import BY_NAME
-from gitgates.setup.values import table, tables, texts
+from gitgates.setup.task_files import table, tables, texts
 
 with open(os.path.join(os.path.dirname(__file__), "lefthook.toml"), "rb") as _file:
     KEYS: dict[str, dict[str, Any]] = tomllib.load(_file)

@@ -9,7 +9,7 @@ from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.record import Record
 from gitgates.setup.convert.globs import expand
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, name_of, only_set
-from gitgates.setup.values import table, texts
+from gitgates.setup.task_files import table, texts
 
 HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
 LINT_STAGED = (".lintstagedrc", *(f".lintstagedrc.{ext}" for ext in ("json", "yaml", "yml")))
@@ -36,13 +36,6 @@ class Script(Record):
     hook: str
     source: str  # the file, or the key in package.json
     body: str
-
-    @property
-    def call(self) -> str:
-        """What runs it as its manager does."""
-        if self.manager != "husky":
-            return self.body.strip()
-        return f'PATH="$PWD/node_modules/.bin:$PATH" sh -e {self.source}'
 
 
 def scripts(project: ManagerFiles) -> Iterator[Script]:
@@ -99,7 +92,9 @@ def _whole(script: Script, notes: list[str]) -> ManagerJob:
         )
     is_commit = script.hook == "pre-commit"
     stages = is_commit and bool(_STAGES.search(script.body))
-    keys = {"command": script.call, "pass_hook_input": not is_commit}
+    call = f'PATH="$PWD/node_modules/.bin:$PATH" sh -e {script.source}'
+    command = call if script.manager == "husky" else script.body.strip()
+    keys = {"command": command, "pass_hook_input": not is_commit}
     return _job(f"{script.manager}-{script.hook}", script, **keys, writes=stages, restage=stages)
 
 

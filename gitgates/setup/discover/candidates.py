@@ -10,7 +10,7 @@ from typing import Any
 from gitgates.core.record import Record
 from gitgates.setup.discover.environments import Environments
 from gitgates.setup.discover.folder import KNOWN, ProjectFolder, Tree
-from gitgates.setup.values import table
+from gitgates.setup.task_files import table
 
 KINDS: dict[str, dict[str, Any]] = KNOWN["kinds"]
 _NAMES = {kind: tuple(row["names"].split()) for kind, row in KINDS.items()}

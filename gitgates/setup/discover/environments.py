@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitgates.setup.discover.folder import KNOWN, ProjectFolder, Tree
-from gitgates.setup.values import texts
+from gitgates.setup.task_files import texts
 from gitgates.worktree.lock_files import INSTALL_COMMANDS
 
 _PYTHON_LOCKS: dict[str, str] = KNOWN["locks"]["python"]

@@ -8,8 +8,7 @@ import tomllib
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gitgates.setup.task_files import INI, list_folder, parse, read_text
-from gitgates.setup.values import table
+from gitgates.setup.task_files import INI, list_folder, parse, read_text, table
 
 with open(os.path.join(os.path.dirname(__file__), "known.toml"), "rb") as _file:
     KNOWN: dict[str, Any] = tomllib.load(_file)

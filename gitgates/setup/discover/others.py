@@ -12,7 +12,7 @@ from gitgates.core.record import Record
 from gitgates.proc.call import find_runner
 from gitgates.setup.discover.candidates import GateCandidate
 from gitgates.setup.discover.folder import KNOWN, ProjectFolder
-from gitgates.setup.values import table, tables, texts
+from gitgates.setup.task_files import table, tables, texts
 
 PRE_COMMIT = ".pre-commit-config.yaml"
 _PREK = "prek.toml"

@@ -23,7 +23,7 @@ from gitgates.proc.pool import VARIABLE, open_pool, pool_folder
 from gitgates.setup.doctor.agents import check_agents
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path
-from gitgates.setup.install import windows_drive
+from gitgates.setup.install import hookspath
 from gitgates.setup.install.framework import FILE, find_ids
 from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
@@ -67,7 +67,7 @@ def check_git(subject: Subject) -> Iterator[Finding]:
     else:
         what = f"{version or 'unknown version'}; gitgates needs {oldest} or later"
         yield Finding("problem", "git", "git", what, f"install git {oldest} or later")
-    for note in windows_drive.remarks(subject.repo.root_abs):
+    for note in hookspath.drive_remarks(subject.repo.root_abs):
         what, _, mend = note.partition("\n  ")
         yield Finding("note", "drive", subject.repo.root_abs, what, mend)
 

@@ -16,7 +16,7 @@ from gitgates.proc.call import call
 from gitgates.setup.doctor.findings import Subject, Worktree
 from gitgates.setup.install import selection
 from gitgates.setup.install.githooks import HookFile, is_served, read_hook
-from gitgates.setup.install.hookspath import setting, unset_command
+from gitgates.setup.install.hookspath import setting, unset_command, why_unused
 from gitgates.setup.install.managers import VIA, called_hooks, install_command
 from gitgates.verbs.finding import Finding
 
@@ -31,11 +31,10 @@ def check_hooks_path(subject: Subject) -> Iterator[Finding]:
     for worktree in subject.worktrees:
         folder, root_abs = worktree.folder, worktree.repo.root_abs
         unset = worktree.command(unset_command(folder))
-        if folder.scope and not (folder.value and os.path.isdir(folder.path_abs)):
-            what = f"{setting(folder)}: that folder does not exist, so git runs no hooks"
+        if folder.scope and (why := why_unused(folder)):
             is_husky = ".husky" in folder.value.split("/")
             fix = f"{worktree.command('npm install')}   # or: {unset}" if is_husky else unset
-            yield Finding("problem", "hooksPath", root_abs, what, fix)
+            yield Finding("problem", "hooksPath", root_abs, why, fix)
         elif folder.is_shared and folder.value not in reported:
             what = f"{setting(folder)}: other repositories also use that folder for hooks"
             yield Finding("note", "hooksPath", root_abs, what, unset)

@@ -9,8 +9,7 @@ from gitgates.edit.user_file import content
 from gitgates.engine.plan import framework_gate
 from gitgates.git.previous_hook import is_of_framework
 from gitgates.setup.install.managers import FRAMEWORK, called_hooks, recognise
-from gitgates.setup.task_files import parse, read_text
-from gitgates.setup.values import tables
+from gitgates.setup.task_files import parse, read_text, tables
 
 FILE = ".pre-commit-config.yaml"
 

@@ -1,4 +1,4 @@
-"""Find git's hooks folder, the setting that names it, and whether it is writable.
+"""Find git's hooks folder and the setting that names it, and check that git runs hooks there.
 
 Source: git-config(1), core.hooksPath; git 2.39.
 """
@@ -10,28 +10,30 @@ import shlex
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record
-from gitgates.setup.install import windows_drive
+from gitgates.core.windows import page
+from gitgates.store.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
-# Settings of these scopes are the repository's own; all others hold for other ones, too.
+# Settings in other scopes apply to other repositories, too.
 _OWN_SCOPES = ("local", "worktree")
+_MOUNTS = "/proc/self/mountinfo"
 _FIELDS = 3
 
 
 class HooksFolder(Record):
-    """The folder of git's hooks, and the setting that names it."""
+    """Git's hooks folder, and the setting that names it."""
 
     path_abs: str
     value: str = ""  # core.hooksPath as it is written
     scope: str = ""  # local, worktree, global, system, command; empty: core.hooksPath is not set
-    origin: str = ""  # the file that sets it, as git names it
+    origin: str = ""  # the file that sets it, as git prints it
 
     @property
     def is_shared(self) -> bool:
-        """Return whether other repositories take their hooks from it, too."""
+        """Return whether other repositories use it for their hooks, too."""
         return bool(self.scope) and self.scope not in _OWN_SCOPES
 
 
@@ -53,26 +55,31 @@ def hooks_folder(repo: Repo) -> HooksFolder:
     if completed.exit_status:
         problem = os.fsdecode(completed.stderr).strip()
         raise GitError(f"core.hooksPath cannot be read: {problem}", "See: git config --list")
-    # The last one counts: git lists them from the farthest scope to the nearest.
+    # The last one counts: git lists the nearest scope last.
     scope, origin, value = os.fsdecode(completed.stdout).split("\0")[-_FIELDS - 1 : -1]
     path = os.fsdecode(repo.git.configured("rev-parse", "--git-path", "hooks").stdout).rstrip("\n")
     return HooksFolder(os.path.normpath(os.path.join(repo.root_abs, path)), value, scope, origin)
 
 
+def why_unused(folder: HooksFolder) -> str:
+    """Return why git runs no hooks there; empty if it runs them."""
+    path_abs, named = folder.path_abs, bool(folder.scope)
+    if named and folder.value and not os.path.lexists(path_abs):
+        return f"{setting(folder)}: that folder does not exist, so git runs no hooks"
+    if (named and not folder.value) or (os.path.lexists(path_abs) and not os.path.isdir(path_abs)):
+        what = f"{setting(folder)}: that" if named else f"{path_abs}:"
+        return f"{what} is not a folder, so git runs no hooks"
+    return ""
+
+
 def require_usable(folder: HooksFolder, *, force: bool) -> None:
-    """Refuse a folder that git ignores or that is not this repository's to write to.
+    """Refuse a folder in which git runs no hooks, or that other repositories share.
 
-    `force` allows a folder that other repositories share.
+    `force` allows a shared one.
 
-    Raises: GitError that says what is set where, and the commands that fix it.
+    Raises: GitError that names the setting, and the commands that fix it.
     """
-    path, unset = folder.path_abs, f"Unset it: {unset_command(folder)}"
-    is_other = os.path.lexists(path) and not os.path.isdir(path)
-    if is_other and not folder.scope:
-        look = f"Look at it with: ls -ld {shlex.quote(path)}"
-        raise GitError(f"{path}: is not a folder, so git finds no hooks", look)
-    if folder.scope and (is_other or not folder.value):
-        raise GitError(f"{setting(folder)}: that is not a folder, so git runs no hooks", unset)
+    path, unset = shlex.quote(folder.path_abs), f"Unset it: {unset_command(folder)}"
     if folder.is_shared and not force:
         raise GitError(
             f"{setting(folder)}: git uses that hooks folder instead of .git/hooks, in every "
@@ -82,26 +89,45 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
             '"$(git rev-parse --path-format=absolute --git-common-dir)/hooks"\n'
             "  Or install into that folder anyway: gitgates install-hooks --force",
         )
-    if folder.scope and not os.path.isdir(path):
-        what = f"{setting(folder)}: that folder does not exist, so git runs no hooks"
-        raise GitError(what, f"{unset}\n  Or create it: mkdir -p {shlex.quote(path)}")
+    if why := why_unused(folder):
+        create = "" if os.path.lexists(folder.path_abs) else f"\n  Or create it: mkdir -p {path}"
+        look = f"Look at it with: ls -ld {path}"
+        raise GitError(why, unset + create if folder.scope else look)
 
 
 def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
-    """Return notes on where the repository is, and on a folder that is not git's usual one."""
-    notes = windows_drive.remarks(repo.root_abs)
-    inside = os.path.realpath(folder.path_abs).startswith(os.path.realpath(repo.root_abs) + "/")
-    conditions = {
-        f"{setting(folder)}: hooks are installed there": True,
-        "that setting applies only to this worktree: other worktrees have their own hooks": (
-            folder.scope == "worktree"
-        ),
-        "every repository that this setting applies to runs them": folder.is_shared,
-        "that folder is in the working tree; the hooks contain paths of this machine": (
-            inside and "/.git/" not in f"{folder.path_abs}/"
-        ),
-    }
-    return notes + [note for note, is_so in conditions.items() if is_so and folder.scope]
+    """Return notes on the repository's drive, and on a folder that is not git's usual one."""
+    notes = drive_remarks(repo.root_abs)
+    if folder.scope:
+        notes.append(f"{setting(folder)}: hooks are installed there")
+    if folder.is_shared:
+        notes.append("every repository that this setting applies to runs them")
+    root_abs = os.path.realpath(repo.root_abs)
+    is_inside = os.path.realpath(folder.path_abs).startswith(f"{root_abs}/")
+    if folder.scope and is_inside and "/.git/" not in f"{folder.path_abs}/":
+        notes.append("that folder is in the working tree; the hooks contain paths of this machine")
+    return notes
+
+
+def drive_remarks(root_abs: str, mounts_abs: str = _MOUNTS) -> list[str]:
+    """Return a note if the repository is on a Windows drive that WSL mounts, such as /mnt/c.
+
+    Source: proc(5), /proc/PID/mountinfo. WSL 1 mounts drives as `drvfs`, WSL 2 as `9p` with the
+    option `aname=drvfs`, or as `virtiofs` from a source whose name begins with `drvfs`.
+    """
+    drive, is_windows, real_abs = "", False, os.path.realpath(root_abs)
+    for line in read_or_empty(mounts_abs).splitlines():
+        fields, _, kind = line.partition(b" - ")
+        mount_abs = os.fsdecode(fields.split(b" ")[4]).replace("\\040", " ")
+        # If several are mounted on one folder, the last one is visible.
+        if f"{real_abs}/".startswith(f"{mount_abs.rstrip('/')}/") and len(mount_abs) >= len(drive):
+            drive, is_windows = mount_abs, b"drvfs" in kind
+    note = (
+        f"this repository is on a Windows drive ({drive}): hooks run only for git in WSL, and "
+        "commits by git for Windows, also from an editor there, are refused\n"
+        f"  Keep it in a WSL folder, such as ~/src. Why: {page()}"
+    )
+    return [note] if is_windows else []
 
 
 def setting(folder: HooksFolder) -> str:
@@ -114,9 +140,9 @@ def unset_command(folder: HooksFolder) -> str:
     """Return the command that unsets the setting."""
     _, is_file, file = folder.origin.partition("file:")
     if not is_file:
-        return "remove `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it"
-    places = {("local", "config"): "", ("worktree", "config.worktree"): "--worktree "}
-    # A file that another one includes is reached only by its name.
-    usual = f"--file {shlex.quote(file)} "
-    place = places.get((folder.scope, os.path.basename(file)), usual)
-    return f"git config {place}--unset-all core.hooksPath"
+        return "remove `git -c core.hooksPath=...`, or the GIT_CONFIG_* variables that set it"
+    # Only its name reaches a file that another one includes.
+    is_usual = (folder.scope, os.path.basename(file)) == ("local", "config")
+    return (
+        f"git config {'' if is_usual else f'--file {shlex.quote(file)} '}--unset-all core.hooksPath"
+    )

@@ -318,7 +318,7 @@ def test_a_hooks_folder_that_is_a_file_is_refused(repo: Repo) -> None:
     assert (code, said) == (
         74,
         (
-            f"gitgates: {repo.path}/.git/hooks: is not a folder, so git finds no hooks\n"
+            f"gitgates: {repo.path}/.git/hooks: is not a folder, so git runs no hooks\n"
             f"  Look at it with: ls -ld {repo.path}/.git/hooks\n"
         ),
     )

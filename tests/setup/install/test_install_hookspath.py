@@ -173,7 +173,8 @@ def test_a_setting_of_the_command_is_refused(repo: Repo, tmp_path: Path) -> None
         f"core.hooksPath is `{tmp_path}` (command setting, command line): git uses that hooks "
         "folder instead of .git/hooks, in every repository that this setting applies to"
         "\n"
-        "  Unset it: remove `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it\n"
+        "  Unset it: remove `git -c core.hooksPath=...`, or the GIT_CONFIG_* variables that set it"
+        "\n"
         "  Or use .git/hooks for this repository: git config core.hooksPath "
         '"$(git rev-parse --path-format=absolute --git-common-dir)/hooks"\n'
         "  Or install into that folder anyway: gitgates install-hooks --force",
@@ -227,7 +228,7 @@ def test_a_worktrees_own_setting(repo: Repo, tmp_path: Path) -> None:
         "",
         (
             f"gitgates: {where}: that folder does not exist, so git runs no hooks\n"
-            "  Unset it: git config --worktree --unset-all core.hooksPath\n"
+            f"  Unset it: git config --file {config} --unset-all core.hooksPath\n"
             f"  Or create it: mkdir -p {linked.path}/own\n"
         ),
     )
@@ -237,9 +238,6 @@ def test_a_worktrees_own_setting(repo: Repo, tmp_path: Path) -> None:
         (
             "own/pre-push: installed\n"
             f"gitgates: {where}: hooks are installed there\n"
-            "gitgates: that setting applies only to this worktree: other worktrees have their "
-            "own hooks"
-            "\n"
             "gitgates: that folder is in the working tree; the hooks contain paths of this machine"
             "\n"
         ),

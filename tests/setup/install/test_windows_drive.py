@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from install_support import make_repo
 
 from gitgates.cli import main
-from gitgates.setup.install import windows_drive
-from gitgates.setup.install.windows_drive import remarks
+from gitgates.setup.install import hookspath
+from gitgates.setup.install.hookspath import drive_remarks
 
 # Lines of /proc/self/mountinfo, as WSL writes them.
 WSL_2 = r"""
@@ -44,8 +44,8 @@ WSL_1 = r"""
 )
 def test_the_drives_of_windows(mounts: str, folder: str, drive: str, tmp_path: Path) -> None:
     (tmp_path / "mountinfo").write_text(mounts.lstrip())
-    said = remarks(folder, str(tmp_path / "mountinfo"))
-    start = f"this repository is on a drive of Windows ({drive})"
+    said = drive_remarks(folder, str(tmp_path / "mountinfo"))
+    start = f"this repository is on a Windows drive ({drive})"
     assert [note.startswith(start) for note in said] == ([True] if drive else [])
 
 
@@ -54,7 +54,8 @@ def test_install_hooks_and_doctor_say_so(
 ) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(WSL_2.lstrip() + f"102 64 0:57 / {tmp_path} rw - drvfs C: rw\n")
-    monkeypatch.setattr(windows_drive, "remarks", partial(remarks, mounts_abs=str(mounts)))
+    look = partial(drive_remarks, mounts_abs=str(mounts))
+    monkeypatch.setattr(hookspath, "drive_remarks", look)
     repo = make_repo(tmp_path / "repo", tmp_path / "home")
     repo.configure("pre-commit")
     monkeypatch.chdir(repo.path)
@@ -62,7 +63,7 @@ def test_install_hooks_and_doctor_say_so(
     def said(*args: str) -> str:
         return CliRunner().invoke(main, args, env=repo.env).stdout + capfd.readouterr().out
 
-    note = f"this repository is on a drive of Windows ({tmp_path}): hooks run for git in WSL only"
+    note = f"this repository is on a Windows drive ({tmp_path}): hooks run only for git in WSL"
     for more in ((), ("--agent", "claude", "--yes"), ("--via", "lefthook")):
         assert f"gitgates: {note}" in said("install-hooks", *more), more
     assert f"note     {repo.path}: {note}" in said("doctor")
@@ -91,7 +92,7 @@ def test_so_they_do_on_a_mount_of_such_a_name(tmp_path: Path) -> None:
         check=False,
     )
     installed, examined = done.stdout.split("ok       git:")
-    note = f"this repository is on a drive of Windows ({drive}): hooks run for git in WSL only"
+    note = f"this repository is on a Windows drive ({drive}): hooks run only for git in WSL"
     assert installed.count(f"gitgates: {note}") == 3
     assert ".git/hooks/pre-commit: installed" in installed
     assert f"note     {drive}/repo: {note}" in examined
