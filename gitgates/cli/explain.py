@@ -125,6 +125,7 @@ def command(
     configured = gates_below(folder_of(options["directory"], repo), config, configured)
     paths, deleted = select_paths(options, repo)
     event = githook.decode_by_hand(hook, paths, deleted, (repo.root_abs, repo.git_dir_abs))
+    event = event._replace(base=options["from_ref"], with_untracked=not any(options.values()))
     answers = _ask(repo, config, event, session)
     plan = None if any(options.values()) else answers.plan
     plan = plan or make_plan(config, configured, event, environ.skipped_gates(environ.read()))

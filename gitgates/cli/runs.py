@@ -319,6 +319,7 @@ def _row_fields(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
         return {"execution_id": run_id, "outcome": None}
     cycle = document["quality_gates"]
     last = cycle["attempts"][-1]
+    is_blocked = document["outcome"] == "blocked"
     return {
         "execution_id": run_id,
         "outcome": document["outcome"],
@@ -328,7 +329,8 @@ def _row_fields(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
         "timestamp": cycle["attempts"][0]["timestamp"],
         "attempts": len(attempts_made(document)),
         "total_duration_seconds": cycle["total_duration_seconds"],
-        "failed": failed_gates(document),
+        # If none of its gates has failed, a policy has blocked.
+        "failed": failed_gates(document) or [last["asked"]] * is_blocked,
     }
 
 

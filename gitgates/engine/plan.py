@@ -244,10 +244,16 @@ def _without_command(name: str, event: Event) -> Step:
 
 def _no_match(event: Event, gate: Gate) -> str:
     if not event.paths:
-        return "files were only deleted" if event.deleted else "no file has changed"
+        return "files were only deleted" if event.deleted else why_no_path(event)
     if gate.files == ():
         return "`files` is empty"
     return "no file matches"
+
+
+def why_no_path(event: Event) -> str:
+    """Return why an event has no path: nothing has changed, or others were asked for by hand."""
+    is_selected = event.host == "manual" and not (event.with_untracked or event.base)
+    return "no file matches" if is_selected else "no file has changed"
 
 
 def action_to_repeat(event: Event) -> str:

@@ -18,6 +18,7 @@ import time
 from gitgates.core.clean import counted, plain, plain_line
 from gitgates.report.feedback import fenced
 from gitgates.report.result import (
+    OUTCOMES,
     AttemptReport,
     add_attempt,
     as_utf8,
@@ -123,6 +124,28 @@ def save(
     # If no runs are kept, this one is removed as well: it was only for the copy.
     runs.prune(state_abs, keep_runs, run_abs if keep_runs else "")
     return tuple(notes)
+
+
+def mark_blocked(run_abs: str, by: str, artifacts_dir: str) -> list[str]:
+    """Note which policy blocks an agent whose gates have let it stop; empty: none does any more.
+
+    Return what failed.
+    """
+    document = read_result(run_abs)
+    if document is None:
+        return []
+    attempt = document["quality_gates"]["attempts"][-1]
+    has_warned = any(result["verdict"] == "warn" for result in attempt["results"])
+    outcome = "blocked" if by else "warned" if has_warned else "passed"
+    attempt |= {"verdict": outcome, "asked": by, "reason": f"`{by}` blocks" if by else ""}
+    document["outcome"] = outcome
+    document["quality_gates"]["final_status"] = OUTCOMES[outcome][0]
+    try:
+        _write(run_abs, document)
+        _mark_open(run_abs, is_open=bool(by))
+    except OSError as error:
+        return [f"{run_abs}: no results written: {_why(error)}"]
+    return _copy(run_abs, document["root"], artifacts_dir) if artifacts_dir else []
 
 
 def add_headless(

@@ -28,7 +28,7 @@ from gitgates.core.types import (
     Visit,
 )
 from gitgates.engine.listener import Listener
-from gitgates.engine.plan import takes_paths
+from gitgates.engine.plan import takes_paths, why_no_path
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import CANCELLED, describe
 from gitgates.proc.resources import Wait
@@ -236,7 +236,7 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
 
 def _heading(plan: Plan) -> str:
     paths, deleted = plan.event.paths or (), plan.event.deleted
-    on = f"on {counted(len(paths), 'path')}: {_first(paths)}" if paths else "no file has changed"
+    on = f"on {counted(len(paths), 'path')}: {_first(paths)}" if paths else why_no_path(plan.event)
     if deleted and not paths:
         on = f"on {counted(len(deleted), 'deleted path')}: {_first(deleted)}"
     fast = ", fail_fast" if plan.hook.fail_fast else ""

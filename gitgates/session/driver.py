@@ -435,7 +435,23 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
         from gitgates.session.recorder import close_refused  # few calls are refused
 
         close_refused(call)
+    elif call.kind in RETRIED:
+        _show_in_runs(call, verdict)
     return verdict
+
+
+def _show_in_runs(call: Call, verdict: Verdict) -> None:
+    """Have the list of runs show that another policy blocks after the gates, or no longer does."""
+    key = (call.payload.event, call.payload.agent_id, call.prompt)
+    rounds = [each for each in call.session.rounds if (each.hook, each.agent, each.prompt) == key]
+    of_gates = [each for each in rounds if each.run]
+    blocks = [each for each in rounds if not each.run and each.outcome == "blocked"]
+    if blocks and of_gates and of_gates[-1].outcome == "passed":
+        from gitgates.report.artifacts import mark_blocked  # few endings are blocked so
+
+        by = blocks[-1].gates if verdict.level >= BLOCK else ""
+        for text in mark_blocked(of_gates[-1].run, by, call.config.artifacts_dir):
+            call.note(text)
 
 
 def _record(call: Call, verdict: Verdict, answer: str) -> None:

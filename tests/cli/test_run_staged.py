@@ -97,7 +97,9 @@ def test_nothing_staged_is_said(repo: Repo) -> None:
 def test_before_the_first_add_no_file_is_tracked(repo: Repo) -> None:
     repo.config("[gates.b]\ncommand = 'true'\nfiles = ['*']\n[hooks.manual]\ngates = ['b']\n")
     said = b"gitgates: no file is tracked yet; to track yours: git add\n"
-    assert said in repo.gitgates("run", "--all-files").stdout
+    done = repo.gitgates("run", "--all-files")
+    assert said in done.stdout
+    assert b"skipped      no file matches\n" in done.stdout
     assert said not in repo.gitgates("run").stdout
     repo.git("add", "pyproject.toml")
     assert said not in repo.gitgates("run", "--all-files").stdout

@@ -63,6 +63,16 @@ def test_a_change_of_sixty_lines_is_blocked(repo: Repo) -> None:
     assert third == REMINDER.format("", YOURSELF) + again.format("third") + last
 
 
+def test_a_run_whose_gates_passed_is_listed_as_blocked_by_the_review(repo: Repo) -> None:
+    agent = changed(repo, CHECK + '[hooks.Stop]\ngates = ["check", "review"]\n')
+    reason(agent.stop())
+    assert repo.gitgates("runs").stdout.rstrip().endswith(b"  blocked: review")
+    assert b"`review` blocks" in repo.gitgates("runs", "show", "latest").stdout
+    say(agent, "review", "skip", "--reason", "generated")
+    assert "decision" not in agent.stop(again=True, last_assistant_message="2")
+    assert repo.gitgates("runs").stdout.rstrip().endswith(b"  passed")
+
+
 def test_only_what_is_there_is_named(repo: Repo, tmp_path: Path) -> None:
     agent = changed(repo)
     plugin = tmp_path / "plugin"
