@@ -41,18 +41,32 @@ def hosts_page() -> str:
         "## What works",
         "Results of our tests with the real clients. `make e2e` tests Claude Code, with which "
         "everything works, and Codex; `make e2e HOSTS=all` tests all of them, and "
-        "`make e2e HOSTS=NAME` one.",
-        table(
-            ("agent", *_ALL_ABILITIES),
-            (
-                (agent_host(agent).TITLE, *(can.get(one, "") for one in _ALL_ABILITIES))
-                for agent, can in ABILITIES.items()
-                if agent in AGENTS
-            ),
-        ),
+        "`make e2e HOSTS=NAME` one. `yes`: the tool was denied, the agent was told, or its stop "
+        "was blocked and allowed later.",
+        *_abilities(),
         "The site (`make site`) lists, for each agent, the fields of its answers, and what "
         "disables all of its hooks.",
     )
+
+
+def _abilities() -> tuple[str, str]:
+    """Return the table of what works in each agent, and the reasons for what does not."""
+    notes: dict[str, int] = {}
+    rows = [
+        (agent_host(agent).TITLE, *(_ability(can.get(one, ""), notes) for one in _ALL_ABILITIES))
+        for agent, can in ABILITIES.items()
+        if agent in AGENTS
+    ]
+    reasons = "\n".join(f"{number}. {why[:1].upper()}{why[1:]}." for why, number in notes.items())
+    return table(("agent", *_ALL_ABILITIES), rows), reasons
+
+
+def _ability(seen: str, notes: dict[str, int]) -> str:
+    """Return a cell: whether it works, with the number of the note that says why not."""
+    result, _, why = seen.partition(": ")
+    if not why:
+        return "yes" if seen else ""
+    return f"{result} ({notes.setdefault(why, len(notes) + 1)})"
 
 
 def answers_page() -> str:
