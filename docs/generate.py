@@ -199,10 +199,8 @@ def _hooks() -> str:
                 ("`manual`", "in `gitgates run` without the name of a hook", _SCOPES["caller"]),
             ),
         ),
-        "`gitgates run headless` runs the gates of `headless` on the paths of `manual`. If "
-        "`headless` has no gates, those of `Stop` run; if that has none either, default gates for "
-        "the language. "
-        "[How a headless run works](../how-to/headless.md).",
+        "`gitgates run headless` runs the gates of `headless` on the paths of `manual`. "
+        "[How a headless run works](../how-to/headless.md), and which gates run if it has none.",
         "## Of coding agents",
         "What each event of Claude Code allows. A verdict that an event cannot express is "
         "downgraded to the next lower one, with a message. "

@@ -87,7 +87,7 @@ class Table(Record):
 TOP_KEYS: tuple[Key, ...] = (
     Key("requires", REQUIRES, missing="").meaning(
         'The versions of gitgates that the settings are for: `">=0.2"`, or several '
-        "comparisons (`>=`, `>`, `<`, `<=`, `==`, `!=`) between commas. Any other version "
+        "comparisons (`>=`, `>`, `<`, `<=`, `==`, `!=`), separated by commas. Any other version "
         "refuses them."
     ),
     Key("root", v.FLAG, "true").meaning(
@@ -99,7 +99,7 @@ TOP_KEYS: tuple[Key, ...] = (
     ),
     Key("extends", v.EXTENDS, "[]").meaning(
         "Files whose settings these extend, relative to this file. A later one overrides an "
-        "earlier one, and this file all, key by key."
+        "earlier one, and this file overrides all of them, key by key."
     ),
     Key("jobs", v.COUNT, "0").meaning(
         "How many gates run at once with the strategy `collect`; 0: one per CPU."
@@ -135,8 +135,7 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("pre-commit", v.PRE_COMMIT, "false", weaker="any").meaning(
         "Instead of a command: run the hooks in the repository's `.pre-commit-config.yaml` on "
-        "the event's paths."
-        " `true`: all of them; an array: those ids."
+        "the event's paths. `true`: all of them; an array: those with these ids."
     ),
     Key("runner", v.one_of("pre-commit", "prek"), '"pre-commit"', weaker="any").meaning(
         "The program that runs those hooks."
@@ -219,7 +218,7 @@ GATE_KEYS: tuple[Key, ...] = (
         "whole output is one failure. [All presets](../explanation/failures.md)."
     ),
     Key("observe", v.FLAG, "false", weaker="on").meaning(
-        "The gate runs and is recorded, and reports its decision, which has no effect."
+        "The gate runs, is recorded, and reports its decision, but never blocks."
     ),
     Key("baseline", v.BASELINE, "false", weaker=(True, "file")).meaning(
         "Known failures do not count: those at the merge base with the default branch or "
@@ -256,7 +255,7 @@ GATE_KEYS: tuple[Key, ...] = (
         'nothing: `[".coverage"]`, or `["~/.npm/_logs"]` in the home folder.'
     ),
     Key("inputs", v.PATTERNS, "[]", weaker="any").meaning(
-        "Patterns of the files that the gate depends on, in place of all files that git does "
+        "Patterns of the files that the gate depends on, instead of all files that git does "
         'not ignore: with `reuse = "declared"`, with `remote`, and in signed passes. Lock '
         "files in the root always count."
     ),
@@ -277,8 +276,8 @@ GATE_KEYS: tuple[Key, ...] = (
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
     ),
     Key("resources", v.RESOURCES, "[]").meaning(
-        'What the gate needs for itself on this machine: `["db", "port:5432"]`. Gates of any '
-        "repository and worktree that name the same take turns. "
+        'What the gate needs for itself on this machine: `["db", "port:5432"]`. Gates in any '
+        "repository or worktree that name the same resource take turns. "
         "[How](../how-to/parallel.md#ports-and-databases)."
     ),
     Key("retry", v.COUNT, weaker="greater").meaning(
@@ -287,7 +286,7 @@ GATE_KEYS: tuple[Key, ...] = (
         "[How](../how-to/add-a-gate.md#a-flaky-gate)."
     ),
     Key("quarantine_until", v.DAY, weaker="greater", missing="").meaning(
-        "The last day on which failures of the gate only warn: `2027-01-31`, without quotes. "
+        "The last day on which the gate's failures only warn: `2027-01-31`, without quotes. "
         "After that, they block again."
     ),
     Key("remote", v.FLAG, "false", weaker="on").meaning(

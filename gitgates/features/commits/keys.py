@@ -9,8 +9,8 @@ _KEYS = (
     Key(
         "own_files", v.one_of("off", "warn", "block"), '"off"', weaker=("off", "warn", "block")
     ).meaning(
-        "What becomes of an agent's commit with files that its session has not changed, or with "
-        "new ones that look like secrets by their names, such as `.env`. "
+        "What happens to an agent's commit with files that its session has not changed, or new "
+        "ones whose names look like secrets, such as `.env`. "
         "[How](../how-to/agent-hooks.md#commits-of-other-peoples-files)."
     ),
 )

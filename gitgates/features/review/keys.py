@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config
 
 _NAME = "review"  # of the table, and of the gate
-_BESIDE = "They extend the built-in patterns: a pattern with a leading `!` removes one."
+_BESIDE = "They extend the built-in ones; a leading `!` removes one."
 
 
 def _weights(value: object) -> tuple[float, ...]:
@@ -62,8 +62,8 @@ _KEYS = (
     ),
     Key("weakened", v.one_of("tell", "block", "off"), '"tell"', weaker=("off", "tell")).meaning(
         "What happens after a change that weakens the checks, such as a skipped test or a lowered "
-        "threshold. `tell`: at the end of the turn, the agent is told once, and the person. "
-        "`block`: such a change needs a review, too, however small it is. `off`: it is only listed."
+        "threshold. `tell`: at the end of the turn, the agent and the person are told once. "
+        "`block`: even a small one needs a review. `off`: it is only listed."
     ),
     Key("prefix", _PREFIX, '"#review"', weaker="any").meaning(
         "The prefix of prompts that request the strict form, in any mode; with `:stop` after "
@@ -92,15 +92,14 @@ _KEYS = (
     Key("ignore", v.PATTERNS, "[]", weaker="more").meaning("Patterns of files that never count."),
     Key("skills", v.NAMES, '["code-review", "review", "security-review"]', weaker="more").meaning(
         "Names of skills and typed commands that count as a review. A bare name also matches "
-        "that of a plugin."
+        "a plugin's."
     ),
     Key("agents", v.NAMES, '["code-reviewer", "reviewer"]', weaker="more").meaning(
-        "Types of sub-agents whose end counts as a review. A bare name also matches that of a "
-        "plugin."
+        "Types of sub-agents whose end counts as a review. A bare name also matches a plugin's."
     ),
     Key("reviewer", _AGENT_NAME, '"reviewer"', weaker="any").meaning(
         "The type of the sub-agent whose decision counts in the strict form, if it is "
-        "read-only. A bare name also matches that of a plugin."
+        "read-only. A bare name also matches a plugin's."
     ),
     Key("reviewer_model", _AGENT_NAME, '"opus"', weaker="any").meaning(
         "The model that `gitgates install-hooks --agent claude` writes into that sub-agent."
@@ -113,8 +112,7 @@ _KEYS = (
     ).meaning("Prefixes of shell commands that the reviewer may run."),
     Key("second_opinions", v.NAMES, "[]", weaker="fewer").meaning(
         "Commands that `gitgates review diff --opinions` runs, with the request and the change on "
-        "standard input,"
-        " such as `codex exec -`."
+        "standard input, such as `codex exec -`."
     ),
     Key("opinion_timeout", v.DURATION, "600", weaker="sharply").meaning(
         "The time limit of each of them."

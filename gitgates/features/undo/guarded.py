@@ -11,10 +11,9 @@ RULES = (
         answers=("save", "ask", "deny", "off"),
         by_pattern=True,
         meaning="A command that destroys what no commit holds: `git reset --hard`, `git clean`, "
-        "`rm`, `>` over a file and the like. `save`: a save point is taken first, and what was "
-        "destroyed is told; what cannot be saved is asked about. Also a table of "
-        'patterns of commands, `{ "git clean *" = "ask" }`; the last one that matches counts, '
-        "and without one `save`.",
+        "`rm`, `>` over a file and the like. `save`: a save point is taken first, and you are told "
+        "what was destroyed; you are asked about what cannot be saved. Or a table of patterns of "
+        'commands, `{ "git clean *" = "ask" }`: the last match counts, and without one, `save`.',
         why="No commit holds that.",
         instead="Commit it first, or leave it alone.",
     ),
