@@ -1,6 +1,6 @@
-"""What a gate read, seen by strace, and whether all of that is as it was.
+"""What a gate reads, as seen by strace, and whether it has changed since.
 
-`command` says how the gate is started, `reads` what it has read and written by strace's output,
-`settled` what its pass depends on, and `unchanged`, before the next run, whether that holds;
-`environment` does the same for its variables.
+`command` starts the gate under strace, `reads` gets what it read and wrote from strace's output,
+`settled` decides what its pass depends on, and `unchanged` checks that before the next run;
+`environment` does the same for variables.
 """

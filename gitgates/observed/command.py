@@ -1,8 +1,8 @@
-"""How a command is started so that strace sees what it reads, and whether that is possible here.
+"""How to start a command under strace, and whether that is possible here.
 
-strace is the parent of the command, and leads its process group: it ignores the signals that end
-others, and ends as the command has ended, by the same signal or with the same exit status. If it
-is killed, the calls that it sees fail in what it leaves, and its group is ended with it.
+strace is the command's parent, and leads its process group: it ignores the signals that end
+others, and ends as the command has ended, by the same signal or with the same exit status. If
+strace is killed, the traced calls of the remaining processes fail, and its group is ended, too.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Command
 
-# All that has a path among its arguments, and what else tells where a process is, what it opens, or
-# whom it asks. A name that strace does not know is an error: too old to see all.
+# Every call that takes a path, and those that tell a process's folder, what it opens, or whom it
+# asks. A name that strace does not know is an error: that strace is too old to see everything.
 _CALLS = (
     *("%file", "getdents64", "?getdents", "fchdir", "fchmod", "fchown", "open_by_handle_at"),
     *("?fork", "?vfork", "clone", "clone3", "unshare", "setns", "openat2", "faccessat2"),
     *("connect", "bind", "getsockname", "sendto", "sendmsg", "sendmmsg"),
     *("io_uring_setup", "ptrace", "seccomp"),
 )
-# With `signal=none`, strace would not write either which processes end by a signal. These end none.
+# With `signal=none`, strace would not report processes that a signal ends; these signals end none.
 _HARMLESS = "SIGCHLD,SIGURG,SIGWINCH,SIGCONT"
-# The arguments that `verbose` names are structures; those of other calls need not be read. PATH_MAX
-# is 4096.
+# `verbose` names the calls whose arguments are structures that we read. PATH_MAX is 4096.
 _OPTIONS = (
     f"-f --seccomp-bpf -q -y -I 3 -s 4096 -e signal=!{_HARMLESS}"
     " -e verbose=connect,bind,getsockname,sendto,sendmsg,sendmmsg,openat2,clone3"
     f" -e trace={','.join(_CALLS)}"
 ).split()
 _CAPABILITIES = "security.capability"  # capabilities(7), "File capabilities"
-_ANSWERS = (  # what strace says → why it cannot be used, and what to do
+_ANSWERS = (  # strace's message → why it cannot be used, and what to do
     (
         b"PTRACE",
         "ptrace(2) is not permitted: give the container SYS_PTRACE, or set yama.ptrace_scope to 1",
@@ -48,13 +47,13 @@ _ANSWERS = (  # what strace says → why it cannot be used, and what to do
 
 
 def observed(command: Command, output_abs: str) -> Command:
-    """Return a command that does the same, and writes what it reads to a file that is new."""
+    """Return a command that does the same, and records what it reads in a new file."""
     argv = ("strace", *_OPTIONS, "-o", output_abs, "--", *command.argv)
     return command._replace(argv=argv)
 
 
 def why_not(command: Command) -> str:
-    """Return why a command cannot be observed, and what to do; empty: as far as can be told."""
+    """Return why a command cannot be observed, and what to do; empty if nothing is known to."""
     path = command.env.get("PATH", os.defpath)
     if not sys.platform.startswith("linux"):
         return "only Linux has strace"
@@ -65,12 +64,12 @@ def why_not(command: Command) -> str:
     try:
         program = which(command.argv[0], path)
     except OSError:
-        return f"`{command.argv[0]}` cannot be run"  # as whoever starts it will say
+        return f"`{command.argv[0]}` cannot be run"  # whoever starts it reports why
     return privileged(os.path.join(command.cwd_abs, program))
 
 
 def found_program(command: Command) -> str:
-    """Return the program's file if it is looked for in PATH; else, nothing."""
+    """Return the file of a program that is found in PATH; else an empty string."""
     if "/" in command.argv[0]:
         return ""
     try:
@@ -80,7 +79,7 @@ def found_program(command: Command) -> str:
 
 
 def why_not_here(env: Mapping[str, str]) -> str:
-    """Return why nothing can be observed here, by an attempt; empty: it can be."""
+    """Return why nothing can be observed here, found by an attempt; empty if it can."""
     try:
         tried = call(("strace", *_OPTIONS, "-o", os.devnull, "--", "/bin/true"), env)
     except OSError:
@@ -93,7 +92,7 @@ def why_not_here(env: Mapping[str, str]) -> str:
 
 
 def privileged(program_abs: str) -> str:
-    """Return why a program cannot be observed that gets privileges; empty if it gets none."""
+    """Return why a program that gets privileges cannot be observed; empty if it gets none."""
     try:
         status = os.stat(program_abs)
     except OSError:
@@ -108,5 +107,5 @@ def privileged(program_abs: str) -> str:
 def _has_capabilities(program_abs: str) -> bool:
     try:
         return _CAPABILITIES in os.listxattr(program_abs)
-    except OSError:  # this file system has none
+    except OSError:  # the file system does not support them
         return False

@@ -1,4 +1,4 @@
-"""The environment that a gate got, except for what says nothing about the result.
+"""The environment that a gate got, except for variables that cannot affect the result.
 
 Values are kept as digests: some are secret.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 else:
     from _blake2 import blake2b  # hashlib takes longer to import than this to use
 
-# Where somebody sits and which session it is. The reference of `reuse` shows these.
+# The person's terminal and session. The reference of `reuse` lists these.
 VOLATILE = frozenset(
     (
         *("_", "AI_AGENT", "COLUMNS", "COREPACK_ENABLE_AUTO_PIN", "GIT_EXEC_PATH", "LINES"),
@@ -21,18 +21,18 @@ VOLATILE = frozenset(
     )
 )
 INDEX = "GIT_INDEX_FILE"  # counts if a run has read an index
-ANY = ""  # the state of a variable that may have any value, or none
+ANY = ""  # the state of a variable that may have any value, or be unset
 VOLATILE_STARTS = ("CLAUDE", "GITGATES_", "SSH_", "TMUX", "XDG_SESSION_")
 VOLATILE_ENDS = ("_SESSION_ID", "_SESSION", "_PID", "_RUN_ID", "_THREAD_ID", "_TOOL_CALL_ID")
-_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - others make theirs there
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - other programs use them
 _DIGEST_BYTES = 16
 
 
 def environment_state(env: Mapping[str, str], root_abs: str, named: str = "") -> dict[str, str]:
     """Return the variables that count, with a digest of each value.
 
-    One that `named`, the text of the command, contains counts always. The root may be another one
-    next time.
+    A variable in `named`, the command's text, always counts. The root may be a different one next
+    time.
     """
     return {
         name: _digest(_without_root(value, root_abs))
@@ -52,15 +52,15 @@ def environment_difference(
     now: Mapping[str, str],
     ignored: Callable[[], Collection[str]] = tuple,
 ) -> str:
-    """Return the first difference, as a text; empty if there is none.
+    """Return the first difference, as text; empty if there is none.
 
-    `ignored` is asked, if anything differs, which variables do not count, such as those that an
-    agent sets for what it starts.
+    If anything differs, `ignored` returns the variables that do not count, such as those that an
+    agent sets for its child processes.
     """
     different = {name for name in {*was, *now} if was.get(name) not in (now.get(name), ANY)}
     for name in sorted(different.difference(ignored()) if different else ()):
         if name not in now:
-            return f"the variable {name} is not set any more"
+            return f"the variable {name} is no longer set"
         return f"the variable {name} {'has another value' if name in was else 'is set now'}"
     return ""
 
@@ -70,7 +70,7 @@ def _is_volatile(name: str) -> bool:
 
 
 def _without_root(value: str, root_abs: str) -> str:
-    """Return a value in which the root, and what is in it, has the same name in any worktree."""
+    """Return a value with the root's path replaced, so that it is the same in any worktree."""
     parts = value.split(":")
     inside = [
         "\0" + part[len(root_abs) :] if f"{part}/".startswith(f"{root_abs}/") else part

@@ -1,9 +1,9 @@
-"""The output of `strace -f -y` as calls: one for each that has returned, in the order of returning.
+"""Parse the output of `strace -f -y` into calls, in the order in which they returned.
 
-Source: strace(1), "DESCRIPTION" and -y; strace 6.1 for what it does not say: a call of a process
-that another one interrupts is in two lines, `<unfinished ...>` and `<... NAME resumed>`; names have
-octal escapes, and in `<…>` also for `<` and `>`; a call in which a process was killed before strace
-has heard which one it is, and which so was not made, has the name `???`, and no result.
+Source: strace(1), "DESCRIPTION" and -y. Not documented, but seen in strace 6.1: if another process
+interrupts a call, it is on two lines, `<unfinished ...>` and `<... NAME resumed>`; names have octal
+escapes, in `<…>` also for `<` and `>`; if a process is killed before strace knows which call it
+makes, the call was not made, and has the name `???` and no result.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-ENDED = "+++"  # in place of the name of a call: the process has ended
-NOT_READ = "not read"  # the line is not understood
+ENDED = "+++"  # instead of a call's name: the process has ended
+NOT_READ = "not read"  # instead of a call's name: the line cannot be parsed
 
 _MOST_LOOKS = 100_000
 _UNFINISHED = " <unfinished ...>"
 _START = re.compile(
     r"(\d+) +(?:(\w+|\?\?\?)\(|<\.\.\. (\w+|\?\?\?) resumed>(?:, )?|(\+\+\+|---|strace:))"
 )
-# The error, or what a number means, has no quotes: an argument that looks like a result has.
+# An error, or a number's meaning, contains no quotes; an argument that looks like a result does.
 _RESULT = re.compile(
     r"\) += (-?\d+|\?|0x[0-9a-f]+)(?:<([^<>]*)>(\(deleted\))?)?"
     r"(?: ([A-Z]\w+))?(?: \([^\"]*\)| /\*[^\"]*\*/)?$"
@@ -47,25 +47,25 @@ class SystemCall(Record):
 
     pid: int
     name: str
-    args: str  # as strace has written them
-    result: int | None  # None: nobody knows, as the process ended meanwhile
-    error: str  # such as ENOENT; empty: it has succeeded
-    opened: str  # the file that the result is open on; empty: none, or it has no name any more
+    args: str  # as strace writes them
+    result: int | None  # None: unknown, because the process ended during the call
+    error: str  # such as ENOENT; empty: it succeeded
+    opened: str  # the file to which the result refers; empty: none, or it has lost its name
 
 
 class NamedPath(Record):
-    """A path among the arguments of a call."""
+    """A path among a call's arguments."""
 
-    folder: str  # of the descriptor that it is relative to; empty: none is known
-    name: str  # as the program has given it
-    end: int  # where it ends in the arguments
+    folder: str  # the folder that it is relative to, by its descriptor; empty: unknown
+    name: str  # as the program gave it
+    end: int  # the offset of its end in the arguments
     is_readable: bool
 
 
 def calls(lines: Iterable[str]) -> Iterator[SystemCall]:
-    """Yield the calls of all processes; of the same look at a file, most are left out.
+    """Yield the calls of all processes; most repeated looks at the same file are left out.
 
-    At most one line of each process is kept, and what tells looks apart.
+    It remembers at most one line per process, and the looks seen so far.
     """
     begun: dict[int, str] = {}
     looks: set[str] = set()
@@ -95,14 +95,14 @@ def calls(lines: Iterable[str]) -> Iterator[SystemCall]:
 
 
 def _is_known(text: str, looks: set[str]) -> bool:
-    """Return whether a look is the same as an earlier one, or at what is open already."""
+    """Return whether a look repeats an earlier one, or is at an open file."""
     if text.endswith(_UNFINISHED):
         return False
     if '>, "", ' in text:
         return True
     if not text.startswith(('"/', "AT_FDCWD<")):
         return False
-    # Between the path and the result are addresses.
+    # Between the path and the result are memory addresses, which differ.
     key = text[: text.rfind('"')] + text[text.rfind(" = ") :]
     is_known = key in looks
     if len(looks) < _MOST_LOOKS:
@@ -116,12 +116,12 @@ def _call(pid: int, name: str, text: str) -> SystemCall:
         return SystemCall(pid, NOT_READ, text, None, "", "")
     result = None if ending[1] == "?" else int(ending[1], 0)
     opened = "" if ending[3] or not ending[2] else unescaped(ending[2])
-    # If another thread than the first runs a program, strace has no name for the "error".
+    # If a thread other than the first runs a program, strace has no name for the "error".
     return SystemCall(pid, name, text[: ending.start()], result, ending[4] or "", opened)
 
 
 def paths(args: str) -> Iterator[NamedPath]:
-    """Yield the paths of a call, in order; also a string that is no path, and may follow them."""
+    """Yield a call's paths, in order; then perhaps a string that is no path."""
     for match in _PATH.finditer(args):
         folder, name, address = match.groups()
         yield NamedPath(
@@ -133,13 +133,13 @@ def paths(args: str) -> Iterator[NamedPath]:
 
 
 def file_of_fd(args: str) -> str:
-    """Return the file that the first argument is open on; empty if it has no name any more."""
+    """Return the file to which the first argument refers; empty if it has lost its name."""
     file = _FD.match(args)
     return "" if file is None or file[2] else unescaped(file[1])
 
 
 def unescaped(text: str) -> str:
-    """Return the name that strace has written."""
+    """Return a name without strace's escapes."""
     if "\\" not in text:
         return text
     return os.fsdecode(_ESCAPE.sub(_unescape, text).encode("latin-1", "surrogateescape"))

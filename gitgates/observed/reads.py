@@ -1,8 +1,8 @@
-"""What a command has read, written and asked for, told by its calls in the order of strace.
+"""What a command has read, written and connected to, by its system calls in strace's order.
 
-A path that the command itself has created is not something that it depends on, from then on; one
-that it read before, or changed in part, is. What cannot be known makes the run one that cannot be
-reused, and says why.
+Once the command itself has created a path, it does not depend on it; it does depend on a path that
+it read before, or changed in part. If something cannot be known, the run cannot be reused, and the
+reason is recorded.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from gitgates.observed.lines import NamedPath, SystemCall
 
 _MOST_PATHS = 200_000
-_MOST_HELD = 10_000  # calls of a process of which nobody knows yet who has started it
-_MOST_LINKS = 40  # on the way to a file. Source: path_resolution(7)
+_MOST_HELD = 10_000  # calls of a process whose parent is not yet known
+_MOST_LINKS = 40  # in one path. Source: path_resolution(7)
 _LEFT_OUT = ("/proc/", "/sys/", "/dev/")
-_COUNTS = "/dev/shm/"  # noqa: S108 - files of the user may be there
-# The folders and files of a process, under another name.
+_COUNTS = "/dev/shm/"  # noqa: S108 - it may contain the user's files
+# A process's folders and files, under another name.
 _MAGIC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd/\d+)/.|/dev/fd/\d+/.")
 
 
 class Observation(Record):
     """What was seen of one run. Paths are absolute, and may contain `..` and links."""
 
-    reads: Mapping[str, int]  # path → how, in the order of the first time
+    reads: Mapping[str, int]  # path → how it was read, in the order of first reads
     written: frozenset[str]  # by the run itself
-    made: frozenset[str]  # of these, whatever was there before; also what it has removed
-    unreusable: str  # why no pass of this run can be reused; empty: it can be
-    spoilt: str  # why its result does not count: it might be another one without strace
+    made: frozenset[str]  # those of `written` that it created, replaced or removed
+    unreusable: str  # why a pass cannot be reused; empty: it can
+    spoilt: str  # why the result does not count: without strace, it might differ
 
 
 def read_output(lines: Iterable[str], cwd_abs: str) -> Observation:
-    """Return what was seen, by the output of strace."""
+    """Return what strace's output shows."""
     reads = _Reads(cwd_abs)
     for call in calls(lines):
         reads.take(call)
@@ -53,7 +53,7 @@ def read_output(lines: Iterable[str], cwd_abs: str) -> Observation:
 
 
 def joined(observations: Sequence[Observation]) -> Observation:
-    """Return what was seen of several commands, of which none relies on another."""
+    """Return the joint observation of several independent commands."""
     if len(observations) == 1:
         return observations[0]
     reads: dict[str, int] = {}
@@ -70,29 +70,29 @@ def joined(observations: Sequence[Observation]) -> Observation:
 
 
 def is_below(path: str, tops: Collection[str]) -> bool:
-    """Return whether a path is one of several, or in one of them."""
+    """Return whether a path is one of `tops`, or in one of them."""
     while path and path not in tops:
         path = path.rpartition("/")[0]
     return bool(path)
 
 
 class _Reads:
-    """Takes one call after the other."""
+    """Accumulates what a run has read and written, one call at a time."""
 
     def __init__(self, cwd_abs: str) -> None:
         self._cwd_abs = cwd_abs
         self._started = self._ended = False
-        # Of each process that runs: its folder, in a list that threads share.
+        # Running process → its folder, in a list that its threads share.
         self._cwds: dict[int, list[str]] = {}
         self._held: dict[int, list[SystemCall]] = {}
         self._reads: dict[str, int] = {}
         self._written: set[str] = set()
         self._made: set[str] = set()
-        self._links: dict[str, str] = {}  # made by the run → where they lead
-        self._names: dict[str, set[str]] = {}  # file → other names that it was opened by
-        self._sockets: set[str] = set()  # addresses of the run itself, except for files
+        self._links: dict[str, str] = {}  # links made by the run → their targets
+        self._names: dict[str, set[str]] = {}  # file → other names by which it was opened
+        self._sockets: set[str] = set()  # the run's own addresses, except for files
         self._unreusable = self._spoilt = ""
-        self.are_too_many = False  # paths: the rest need not be read
+        self.are_too_many = False  # too many paths: the rest need not be read
         self._takes: dict[str, Callable[[SystemCall], None]] = {
             **dict.fromkeys(("open", "openat", "openat2", "creat"), self._take_open),
             **dict.fromkeys(("rename", "renameat", "renameat2"), self._take_rename),
@@ -114,7 +114,7 @@ class _Reads:
         elif call.name == ENDED:
             del self._cwds[call.pid]
             self._ended = not self._cwds
-        elif call.result is not None:  # else it is called again, or the process ends in it
+        elif call.result is not None:  # else the call is repeated, or the process ended in it
             take = self._takes.get(call.name)
             if take is None or call.name in syscalls.JUDGED:
                 self._judge(call)
@@ -122,7 +122,7 @@ class _Reads:
                 take(call)
 
     def _judge(self, call: SystemCall) -> None:
-        """Note a call after which nobody knows what the run depends on."""
+        """Record a call after which it is unknown what the run depends on."""
         for text, why in syscalls.UNREUSABLE.get(call.name, {}).items():
             if text in call.args and not call.error:
                 self._refuse(why)
@@ -133,7 +133,7 @@ class _Reads:
             self._refuse(f"calls {call.name}(2), which is not known here")
 
     def _hold(self, call: SystemCall) -> None:
-        """Keep a call until it is known who has started the process, and so where that is."""
+        """Keep a call until the process's parent, and so its folder, is known."""
         waiting = self._held.setdefault(call.pid, [])
         waiting.append(call)
         if len(waiting) > _MOST_HELD:
@@ -141,7 +141,7 @@ class _Reads:
             waiting.clear()
 
     def observation(self) -> Observation:
-        """Return what was seen, at the end."""
+        """Return the observation; call it at the end."""
         if not self._started:
             self._spoil("it could not be started under strace")
         elif self._cwds or self._held:
@@ -163,7 +163,7 @@ class _Reads:
     # Paths.
 
     def _paths(self, call: SystemCall, count: int) -> list[str]:
-        """Return the first paths of a call; what follows them are no paths."""
+        """Return a call's first `count` paths; later arguments are not paths."""
         if call.name in syscalls.ON_FD:
             return [file_of_fd(call.args)]
         absolute = [self._absolute(call, path) for path in islice(paths(call.args), count)]
@@ -174,11 +174,11 @@ class _Reads:
             self._refuse("runs a program whose memory strace must not read")
         if not path.name or path.name.startswith("/"):
             return _tidy(path.name)
-        is_folder = path.folder.startswith("/")  # a descriptor may be of something else
+        is_folder = path.folder.startswith("/")  # a descriptor may refer to something else
         return _tidy(f"{path.folder if is_folder else self._cwds[call.pid][0]}/{path.name}")
 
     def _look(self, path: str, how: int) -> None:
-        """Note that a path was read, unless the run has made it itself."""
+        """Record that a path was read, unless the run made it."""
         if not path.startswith("/") or _is_left_out(path):
             if _MAGIC.match(path):
                 self._refuse(f"reads through {path}")
@@ -188,11 +188,11 @@ class _Reads:
             self._reads[path] = self._reads.get(path, 0) | how
             self._limit()
 
-    def _change(self, path: str, *, anew: bool) -> None:
-        """Note that the run has changed a path; `anew`: has made it, or removed it."""
+    def _change(self, path: str, *, replaced: bool) -> None:
+        """Record that the run changed a path; `replaced`: created, overwrote or removed it."""
         path = self._without_own_folders(path)
         if path.startswith("/") and not _is_left_out(path) and not is_below(path, self._made):
-            (self._made if anew else self._written).add(path.rstrip("/"))
+            (self._made if replaced else self._written).add(path.rstrip("/"))
             if "/../" in path:
                 self._written.add(os.path.normpath(path))
             self._limit()
@@ -203,7 +203,7 @@ class _Reads:
             self.are_too_many = True
 
     def _through_own_links(self, path: str) -> str:
-        """Return where a path leads, through links that the run has made itself."""
+        """Return a path's target through links that the run made."""
         for _ in range(_MOST_LINKS if self._links else 0):
             head, rest = path, ""
             while head and head not in self._links:
@@ -215,14 +215,14 @@ class _Reads:
         return path
 
     def _without_own_folders(self, path: str) -> str:
-        """Return a path without `FOLDER/..`, for a folder that the run has made itself."""
+        """Return a path without `FOLDER/..` for folders that the run made."""
         head, mark, rest = f"{path}/".partition("/../")
         while mark and is_below(head, self._made) and head not in self._links:
             path = f"{head.rpartition('/')[0]}/{rest}".rstrip("/") or "/"
             head, mark, rest = f"{path}/".partition("/../")
         return path
 
-    # Calls with paths.
+    # Calls with paths
 
     def _take_paths(self, call: SystemCall) -> None:
         roles = syscalls.ROLES_OF[call.name]
@@ -234,12 +234,12 @@ class _Reads:
             elif role != "none":
                 self._look(path, syscalls.HOW[role])
                 if role in syscalls.CHANGES:
-                    self._change(path, anew=syscalls.CHANGES[role])
+                    self._change(path, replaced=syscalls.CHANGES[role])
         if not call.error:
             self._follow(call, call_paths)
 
     def _follow(self, call: SystemCall, call_paths: list[str]) -> None:
-        """Take what follows from a call that has succeeded."""
+        """Record the effects of a successful call."""
         match call.name:
             case "execve" | "execveat":
                 self._started = True
@@ -275,19 +275,19 @@ class _Reads:
             if "O_EXCL" in flags:
                 self._look(path, ABSENT)
             for place in places:
-                self._change(place, anew=True)
+                self._change(place, replaced=True)
         else:
             self._take_opened(places, flags)
 
     def _take_opened(self, places: Iterable[str], flags: str) -> None:
-        """Take a file that was there, or may have been: what was in it counts if it is read."""
+        """Record that a file was opened that may have existed; if readable, its bytes count."""
         how = 0 if "O_CREAT" in flags else THERE
         how |= 0 if "O_WRONLY" in flags else CONTENT
         for place in places:
             if how:
                 self._look(place, how)
             if any(flag in flags for flag in ("O_CREAT", "O_WRONLY", "O_RDWR")):
-                self._change(place, anew=False)
+                self._change(place, replaced=False)
 
     def _take_rename(self, call: SystemCall) -> None:
         old, new = self._paths(call, 2)
@@ -297,18 +297,18 @@ class _Reads:
             self._look(new, 0)
         if not call.error:
             self._rename_links(old, new)
-            self._change(old, anew=is_new)
-            self._change(new, anew=is_new)
+            self._change(old, replaced=is_new)
+            self._change(new, replaced=is_new)
 
     def _rename_links(self, old: str, new: str) -> None:
-        """Take a new name of a link, or of a folder with links in it."""
+        """Record the new name of a link, or of a folder with links in it."""
         for link in [link for link in self._links if is_below(link, (old,))]:
             target = self._links.pop(link)
             if link != old and target.startswith(f"{old}/"):
                 target = new + target.removeprefix(old)
             self._links[new + link.removeprefix(old)] = target
 
-    # Processes, and whom they ask.
+    # Processes, and what they connect to
 
     def _take_child(self, call: SystemCall) -> None:
         if call.result and call.result > 0:
@@ -335,7 +335,7 @@ class _Reads:
             place = self._place(call, address)
             if call.name == "bind" and place.startswith("/"):
                 self._look(place, ABSENT)
-                self._change(place, anew=True)
+                self._change(place, replaced=True)
             self._sockets.add(place)
 
     def _place(self, call: SystemCall, address: str) -> str:
@@ -349,7 +349,7 @@ def _is_left_out(path: str) -> bool:
 
 
 def _tidy(path: str) -> str:
-    """Return a path without `//` and `.`; `..` stays, as links may come before it."""
+    """Return a path without `//` and `.`; `..` stays, because a link may precede it."""
     while "//" in path or "/./" in path:
         path = path.replace("//", "/").replace("/./", "/")
     return path[:-1] if path.endswith("/.") else path
@@ -364,10 +364,10 @@ _SILENT = ("AF_UNSPEC", "AF_NETLINK")  # takes back an address; asks the kernel
 
 
 def addresses(args: str) -> Iterator[str]:
-    """Yield the addresses in the arguments of a call.
+    """Yield the addresses in a call's arguments.
 
-    A path, which may be relative; `@NAME`; `HOST:PORT`, where `localhost` is this machine; or the
-    name of another family.
+    Each is a path, which may be relative, `@NAME`, `HOST:PORT` with `localhost` for this machine,
+    or the name of another address family.
     """
     for family, rest in _ADDRESS.findall(args):
         path, port, host = _PATH.search(rest), _PORT.search(rest), _HOST.search(rest)

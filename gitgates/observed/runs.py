@@ -1,9 +1,9 @@
-"""The last runs of gates that strace has observed, with what each depended on.
+"""The latest observed runs of gates, with what each depended on.
 
-KEY/TIME   one run of a gate; KEY stands for the gate as it is defined, and TIME is in ns
-digests    what lstat(2) said of files, and the digests of their bytes
+KEY/TIME   one run of a gate; KEY is derived from the gate's definition, TIME is in ns
+digests    what lstat(2) returned for files, and the digests of their bytes
 
-Hooks load this. A file that is damaged, or of another version, is no run.
+Hooks load this. A damaged file, or one of another version, counts as no run.
 """
 
 from __future__ import annotations
@@ -20,48 +20,48 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 _DIGESTS = "digests"
-_MOST_RUNS = 8  # of one gate, such as those on different branches
+_MOST_RUNS = 8  # per gate, such as those on different branches
 _MOST_GATES = 200
 
 
 class ObservedRun(Record):
-    """One run of a gate, which has passed, or cannot be reused."""
+    """One run of a gate, which passed or cannot be reused."""
 
-    time_s: float  # since the epoch, when it had ended
+    time_s: float  # when it ended, since the epoch
     duration_s: float
     hook: str
     maker: str  # as in a Proof
     environment: Mapping[str, str]
     depends: Dependencies
-    # By file: `PATH NUL STATE` of the files that have passed so, beside what `depends` has.
+    # For a gate reused by file: `PATH NUL STATE` for each file that passed, beside `depends`.
     files: frozenset[str]
 
     @property
     def why_not_again(self) -> str:
-        """Why the gate is not to be observed again soon; empty: it is."""
+        """Why the gate need not be observed again soon; empty: it must."""
         is_huge = self.depends.unreusable and not self.depends.states
         return self.depends.spoilt or (self.depends.unreusable if is_huge else "")
 
     @property
     def is_reusable(self) -> bool:
-        """Whether it has passed, and all that it depends on is known."""
+        """Whether it passed, and everything that it depends on is known."""
         return not (self.depends.unreusable or self.depends.spoilt)
 
 
 class ObservedRuns:
-    """The runs of one gate as it is defined."""
+    """The runs of one gate, for one definition of it."""
 
     def __init__(self, folder_abs: str, key: str) -> None:
         self._folder_abs = f"{folder_abs}/{key}"
 
     def newest_first(self) -> Iterator[tuple[str, ObservedRun]]:
-        """Yield the names of the runs, and the runs."""
+        """Yield the runs with their names."""
         for name in self._names():
             if run := _read(f"{self._folder_abs}/{name}"):
                 yield name, run
 
     def add(self, run: ObservedRun) -> None:
-        """Add a run; drop the oldest, and older ones that cannot be reused. Raises: OSError."""
+        """Add a run; drop the oldest, and earlier ones that cannot be reused. Raises: OSError."""
         if not os.path.isdir(self._folder_abs):
             make_folder(self._folder_abs)
             _make_room(os.path.dirname(self._folder_abs))
@@ -87,13 +87,13 @@ class ObservedRuns:
 
 
 def read_digests(folder_abs: str) -> dict[str, str]:
-    """Return the digests that are kept."""
+    """Return the stored digests."""
     version, digests = read_cached(f"{folder_abs}/{_DIGESTS}") or (0, {})
     return digests if version == _VERSION else {}
 
 
 def keep_digests(folder_abs: str, digests: dict[str, str]) -> None:
-    """Keep digests for the next time. Raises: OSError."""
+    """Store digests for the next run. Raises: OSError."""
     make_folder(folder_abs)
     replace_cached(f"{folder_abs}/{_DIGESTS}", (_VERSION, digests), sync=False)
 
@@ -110,7 +110,7 @@ def _read(path_abs: str) -> ObservedRun | None:
 
 
 def _make_room(folder_abs: str) -> None:
-    """Remove the gates that have not run for longest, if there are too many."""
+    """If there are too many gates, remove those that have not run for longest."""
     changed: dict[str, float] = {}
     with os.scandir(folder_abs) as entries:
         for entry in entries:

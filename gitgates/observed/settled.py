@@ -1,8 +1,8 @@
-"""What a run depends on: the state of all that it read, if that can be known.
+"""What a run depends on: the state of everything that it read, if that can be known.
 
-A run may change what it has read: a cache, a report. Its pass is recorded only if that was the
-same before and after, so that the next run would read the same; in a cache folder, what the run has
-left there counts instead.
+A run may change what it reads, such as a cache or a report. Its pass is recorded only if the state
+was the same before and after, so that the next run would read the same; in a cache folder, the
+state after the run counts instead.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from gitgates.observed.reads import Observation
     from gitgates.observed.state import Reader
 
-_DECIDE = ("lastfailed", "stepwise")  # in a cache of pytest: which tests run at all
+_SELECT_TESTS = ("lastfailed", "stepwise")  # in pytest's cache: they decide which tests run
 _EXISTENCE = THERE | ABSENT
 
 
 def dependencies(
     seen: Observation, reader: Reader, before: Mapping[str, str], began_ns: int
 ) -> Dependencies:
-    """Return what a run depends on, when it has just ended.
+    """Return what a run that has just ended depends on.
 
-    `before` is what `states_before` has returned before it; `began_ns` is when it began, by the
-    clock of the file system: the time of the new file for the trace.
+    `before`: what `states_before` returned before the run; `began_ns`: its start by the file
+    system's clock, which is the time of the trace's new file.
     """
     return _EndedRun(seen, reader, before, began_ns).dependencies()
 
 
 class _EndedRun:
-    """One run that has ended."""
+    """A run that has ended."""
 
     def __init__(
         self, seen: Observation, reader: Reader, before: Mapping[str, str], began_ns: int
@@ -49,28 +49,28 @@ class _EndedRun:
         self._reader = reader
         self._before = before
         self._began_ns = began_ns
-        self._caches: dict[str, str] = {}  # path → the cache folder that it is in
-        self._above: set[str] = set()  # folders on the way to what was read
+        self._caches: dict[str, str] = {}  # path → the cache folder that contains it
+        self._above: set[str] = set()  # the parent folders of what was read
         self._spoilt, self._unreusable = seen.spoilt, seen.unreusable
         self._states: dict[str, str] = {}
-        # Git's index may keep which files a folder had at which time: then it only looks at that.
+        # Git's index may cache a folder's files with its time; then git checks the time only.
         self._asks_git = any(map(is_index, seen.reads))
         self._changed: list[str] = []
-        # Folders in which it may have made or removed something; and those where that remains so.
+        # Folders in which it may have made or removed something, and those where that is still so.
         self._touched = {os.path.dirname(path) for path in seen.written}
-        # A folder with the mark of a cache that is only read, such as an environment, is none.
+        # A folder with a cache's mark that is only read, such as an environment, is not a cache.
         self._own_caches = {
             self._cache_of(path) for path in seen.written if not reader.is_left_out(path)
         }
         self._refilled = {os.path.dirname(path) for path in seen.written if self._is_new(path)}
 
     def dependencies(self) -> Dependencies:
-        """Look at all that was read."""
+        """Return the states of everything that was read."""
         programs: set[str] = set()
         for path, how in self._seen.reads.items():
             if self._is_own_temporary(path) or self._reader.is_left_out(path):
                 continue
-            # A tool that walks all folders finds ours: only files that it has read there count.
+            # A tool that walks all folders finds our state, too: only files read there count.
             is_file = how & CONTENT and not os.path.isdir(path)
             if self._reader.is_own_state(path) and not is_file and how != ABSENT:
                 continue
@@ -93,16 +93,16 @@ class _EndedRun:
         )
 
     def _add(self, path: str, how: int) -> None:
-        """Take a path as something that the run depends on; note if that cannot be known."""
+        """Add a path that the run depends on, or record that its state cannot be known."""
         key = self._reader.key(path)
         cache = self._cache_of(path)
         names = bool(how & LISTED) or (self._asks_git and self._reader.is_source(key))
         names = names and not (path in self._touched and self._reader.is_temporary(path))
-        # Git makes and removes files directly in its folder all the time.
+        # Git constantly makes and removes files directly in its folder.
         is_git = os.path.basename(path) == ".git" and not (how & CONTENT and os.path.isfile(path))
         state = self._states[key] = self._reader.state(path, names=names, is_git=is_git)
         is_own = cache and cache in self._own_caches
-        if is_own and os.path.basename(path) not in _DECIDE:
+        if is_own and os.path.basename(path) not in _SELECT_TESTS:
             self._states[key] = in_cache(self._reader.key(cache), state)
         if how & CONTENT and state.rpartition(" to ")[2].startswith(SPECIAL):
             self._unreusable = self._unreusable or f"it reads {key}, which is not a file"
@@ -115,9 +115,9 @@ class _EndedRun:
             self._unreusable = self._unreusable or f"{key} changed while it ran"
 
     def _look_above(self, path: str) -> None:
-        """Note a folder on the way that was put in place of another one meanwhile.
+        """Record a parent folder that was replaced during the run.
 
-        The files in it may be old. What is made or removed in a folder changes both of its times.
+        The files in it may be old. Making or removing something in a folder changes both its times.
         """
         while (path := os.path.dirname(path)) not in self._above and path != "/":
             self._above.add(path)
@@ -134,11 +134,11 @@ class _EndedRun:
     def _add_interpreter(self, path: str) -> None:
         if path.startswith("/"):
             self._add(path, THERE)
-        else:  # in the folder of the process
+        else:  # relative to the process's folder
             self._unreusable = self._unreusable or f"runs a script whose interpreter is {path}"
 
     def _add_folders_of_outputs(self) -> None:
-        """Take the folders in which the run makes something: it fails without them."""
+        """Add the folders in which the run makes something: it fails without them."""
         for folder in self._touched:
             key = self._reader.key(folder)
             is_own = is_below(folder, self._seen.made) or self._reader.is_left_out(folder)
@@ -146,13 +146,13 @@ class _EndedRun:
                 self._states[key] = self._reader.state(folder)
 
     def _is_own_temporary(self, path: str) -> bool:
-        """Return whether a path is the run's own, which nobody else's bytes were read from."""
+        """Return whether a temporary path is the run's own, so that it read only its own bytes."""
         how = self._seen.reads[path]
         is_read = how & CONTENT and not how & LISTED
         return self._is_written(path) and self._reader.is_temporary(path) and not is_read
 
     def _is_new(self, path: str) -> bool:
-        """Return whether something is there now and was not before, or the reverse, or may be."""
+        """Return whether a path may have appeared or disappeared during the run."""
         existence = self._seen.reads.get(path, 0) & _EXISTENCE
         is_same = existence in (THERE, ABSENT) and (existence == THERE) == os.path.lexists(path)
         is_unlisted = self._reader.is_left_out(path) or self._cache_of(path) == path
@@ -163,7 +163,7 @@ class _EndedRun:
             return True
         if changed_ns < self._began_ns:
             return False
-        real = os.path.realpath(path)  # strace knows the other names of what is opened only
+        real = os.path.realpath(path)  # strace tells the other names of opened files only
         return self._is_written(real) or not self._touched.isdisjoint((path, real))
 
     def _is_written(self, path: str) -> bool:
@@ -171,10 +171,10 @@ class _EndedRun:
 
     def _must_settle(self, path: str) -> bool:
         is_cache = self._cache_of(path) or self._reader.is_temporary(path)
-        return os.path.basename(path) in _DECIDE or not is_cache
+        return os.path.basename(path) in _SELECT_TESTS or not is_cache
 
     def _cache_of(self, path: str) -> str:
-        """Return the cache folder that a path is, or is in; empty if it is in none."""
+        """Return the cache folder that a path is or is in; empty if there is none."""
         if path not in self._caches:
             above = os.path.dirname(path)
             cache = self._cache_of(above) if above != path else ""
@@ -183,7 +183,7 @@ class _EndedRun:
         return self._caches[path]
 
     def _state_before(self, path: str, how: int, state: str) -> str | None:
-        """Return the state before the run; None if nobody knows."""
+        """Return the state before the run; None if it is unknown."""
         key = self._reader.key(path)
         if key in self._before:
             before = self._before[key].rpartition("\0")[2]
@@ -196,29 +196,30 @@ class _EndedRun:
 
 
 def _is_consistent(how: int, state: str) -> bool:
-    """Return whether what is there now is what the run has found."""
+    """Return whether the current state is what the run found."""
     existence = how & _EXISTENCE
-    if not existence or state.endswith(f" to {ABSENT_STATE}"):  # a link that leads nowhere is both
+    # A dangling link both exists and does not.
+    if not existence or state.endswith(f" to {ABSENT_STATE}"):
         return True
     return existence == (ABSENT if state == ABSENT_STATE else THERE)
 
 
-_MOST = 4  # a script of a script of …
-_HEAD_BYTES = 256  # of a script, the kernel reads no more either
+_MOST_INTERPRETERS = 4  # an interpreter may itself be a script
+_HEAD_BYTES = 256  # the kernel reads no more of a script, either
 _MOST_HEADERS = 64
 _LOADER = 3  # PT_INTERP
-# Of 32 and 64 bits: where in the file header the place of the program headers, and their size and
-# number are; and where in one of these the place and the size of what it is about. Source: elf(5).
+# For 32 and 64 bits: where the file header has the offset, size and number of the program headers,
+# and where a program header has the offset and size of its segment. Source: elf(5).
 _LAYOUTS = {1: (4, 28, 42, 4, 16), 2: (8, 32, 54, 8, 32)}
 
 
 def interpreters(program_abs: str) -> Iterator[str]:
-    """Yield the interpreter of a script, and the loader of a program that is linked dynamically.
+    """Yield a script's interpreter, and the loader of a dynamically linked program.
 
-    The first one may be relative to the folder of the process. Source: execve(2), "Interpreter
+    The interpreter may be relative to the process's folder. Source: execve(2), "Interpreter
     scripts".
     """
-    for _ in range(_MOST):
+    for _ in range(_MOST_INTERPRETERS):
         try:
             with open(program_abs, "rb") as file:
                 program_abs = _interpreter(file)

@@ -1,8 +1,8 @@
-"""The state of a path, as a text that is the same as long as nothing of it has changed.
+"""The state of a path: a text that stays the same until the path changes.
 
-It has the kind and permissions of a file, and a digest of its bytes; of a link also its text, and
-the state of where it leads; of a folder that was listed, a digest of the names in it and their
-kinds. Digests are kept by what lstat(2) says of a file.
+It contains a file's kind, permissions, and a digest of its bytes; for a link also its text and its
+target's state; for a folder that was listed, a digest of the names in it and their kinds. Digests
+are cached by what lstat(2) returns.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ SPECIAL = "special"  # a fifo, a socket, a device
 
 _DIGEST_BYTES = 16
 _READ_BYTES = 1 << 18
-_LARGE_BYTES = 64 << 20  # a file above that is told by what lstat says of it
+_LARGE_BYTES = 64 << 20  # a larger file is identified by lstat alone
 _MOST_DIGESTS = 100_000
 # A file that changes again within the resolution of its times looks the same.
 _SETTLED_NS = 2 * 10**9
 NAMES = " names:"
-CACHE = "cache "  # then a folder, NUL, and the state of what is in it
+CACHE = "cache "  # then a folder, NUL, and the state of its files
 CACHE_MARK = "CACHEDIR.TAG"  # Source: https://bford.info/cachedir/
-GIT = "git"  # that a path is there which is git's folder
+GIT = "git"  # the path exists, and is git's folder
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 
 
 class Reader:
-    """Looks at paths.
+    """Reads the states of paths.
 
-    `root_abs` has no links in it; `digests` are what the last one had, and it adds some; `scratch`
-    says whether the gate names a path so, relative to the root where it is inside.
+    `root_abs` contains no links; `digests` is the cache of digests, which it extends; `scratch`
+    tells whether the gate declares a path as scratch, relative to the root if it is inside.
     """
 
     def __init__(
@@ -60,9 +60,10 @@ class Reader:
         return "." if path_abs == self.root_abs else inside
 
     def state(self, path_abs: str, *, names: bool = False, is_git: bool = False) -> str:
-        """Return the state of a path; `names`: what is in it counts, if it is a folder.
+        """Return a path's state. `names`: for a folder, the names in it count.
 
-        `is_git`: whether it is git's folder or, in a linked worktree, a file, does not.
+        `is_git`: it is git's, so it does not matter whether it is a folder or, in a linked
+        worktree, a file.
         """
         try:
             status = os.lstat(path_abs)
@@ -79,7 +80,7 @@ class Reader:
             return text + _of_error(error)
 
     def again(self, key: str, state: str) -> str:
-        """Return the state of a path now, as comparable with one that is known."""
+        """Return a path's current state, in a form comparable with a known one."""
         path_abs = key if key.startswith("/") else f"{self.root_abs}/{key}".removesuffix("/.")
         if state.startswith(CACHE):
             cache, _, inner = state[len(CACHE) :].partition("\0")
@@ -88,7 +89,7 @@ class Reader:
         return self.state(path_abs, names=NAMES in state, is_git=state == GIT)
 
     def changed_ns(self, path_abs: str, *, names: bool) -> int:
-        """Return when the state of a path has changed last, if it has one that can."""
+        """Return when a path's state last changed, if it can change."""
         times = [0]
         for look in (os.lstat, os.stat):
             try:
@@ -102,7 +103,7 @@ class Reader:
     def _state_of(self, path_abs: str, status: os.stat_result, *, names: bool) -> str:
         kind = stat.S_IFMT(status.st_mode)
         mode = stat.S_IMODE(status.st_mode)
-        if self.key(path_abs).rstrip("/") in ("", "."):  # a private checkout is nobody else's
+        if self.key(path_abs).rstrip("/") in ("", "."):  # a private checkout has a root of its own
             mode = 0
         text = f"{_KINDS.get(kind, SPECIAL)} {mode:o}{_owner(status)}"
         if kind == stat.S_IFREG:
@@ -122,7 +123,7 @@ class Reader:
             with open(path_abs, "rb", buffering=0) as file:
                 while data := file.read(_READ_BYTES):
                     digest.update(data)
-        except OSError:  # not for us, so the gate cannot have read it either
+        except OSError:  # not readable for us, so not for the gate either
             return identity
         return self._keep(identity, digest.hexdigest(), status)
 
@@ -145,7 +146,7 @@ class Reader:
         return text if self._scratch else self._keep(identity, text, status)
 
     def _keep(self, identity: str, digest: str, status: os.stat_result) -> str:
-        """Keep a digest for the next time, unless another change might look the same."""
+        """Cache a digest, unless a later change might look the same."""
         if self._now_ns - status.st_ctime_ns > _SETTLED_NS:
             if len(self._digests) > _MOST_DIGESTS:
                 self._digests.clear()
@@ -153,37 +154,37 @@ class Reader:
         return digest
 
     def is_left_out(self, path_abs: str) -> bool:
-        """Return whether a path never counts: caches of Python's bytecode, and `scratch`."""
+        """Return whether a path never counts: Python's bytecode caches, and `scratch`."""
         if "/__pycache__/" in f"{path_abs}/":
             return True
         return self._scratch is not None and self._scratch(self.key(path_abs))
 
     def is_own_state(self, path_abs: str) -> bool:
-        """Return whether a path is in our own state folder, where we write while a gate runs."""
+        """Return whether a path is in our own state folder, in which we write while a gate runs."""
         inside = f"{path_abs}/".partition("/.git/")[2]
         is_nested = inside.startswith(("worktrees/", "modules/")) and "/gitgates/" in inside
         return is_nested or inside.startswith("gitgates/")
 
     def is_temporary(self, path_abs: str) -> bool:
-        """Return whether a path is in a folder for temporary files, and not in the root."""
+        """Return whether a path is in a temporary folder, and outside the root."""
         is_outside = self.key(path_abs).startswith("/")
         return is_outside and f"{path_abs}/".startswith(self._temporary)
 
     def is_source(self, key: str) -> bool:
         """Return whether a path is in the root, and not git's own.
 
-        The time of a folder there stands for the names in it, for git's index and others.
+        Git's index and others use a folder's time there to detect changed names in it.
         """
         return not key.startswith("/") and ".git" not in key.split("/")
 
 
 def in_cache(cache: str, state: str) -> str:
-    """Return the state of what is in a cache, which may be emptied without any difference."""
+    """Return the state of a file in a cache, which may be emptied without any effect."""
     return f"{CACHE}{cache}\0{state}"
 
 
 def is_index(path: str) -> bool:
-    """Return whether a path is an index of git, or our copy of one."""
+    """Return whether a path is a git index, or our copy of one."""
     folder, _, name = path.rpartition("/")
     is_one = name == "index" or name.startswith("index-")
     return is_one and any(part.endswith(".git") for part in folder.split("/"))
@@ -199,13 +200,13 @@ def _is_cache(entry: os.DirEntry[str]) -> bool:
 
 
 def _owner(status: os.stat_result) -> str:
-    """Return whose a file is, if it is not ours."""
+    """Return a file's owner, if it is not us."""
     is_ours = (status.st_uid, status.st_gid) == (os.geteuid(), os.getegid())
     return "" if is_ours else f" of {status.st_uid}:{status.st_gid}"
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
-    if entry.name == ".git":  # of a linked worktree, it is a file
+    if entry.name == ".git":  # in a linked worktree, it is a file
         return ""
     if entry.is_symlink():
         return "link"

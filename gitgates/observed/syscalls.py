@@ -1,12 +1,12 @@
-"""What system calls mean for what a process depends on, by their names in strace."""
+"""What each system call, by its name in strace, tells about what a process depends on."""
 
 from __future__ import annotations
 
 # How a path was read, as bits.
 THERE, ABSENT, CONTENT, LISTED, PROGRAM = 1, 2, 4, 8, 16
 
-# What a call does with each of its paths, or with the file that its first argument is open on:
-# looks at it, lists it, runs it; makes it, removes it, changes it, gives it another name; nothing.
+# What a call does with each of its paths, or with the file of its first argument: look, list, run,
+# make, remove, change, share (a second name), or nothing.
 _ROLES = {
     "access faccessat faccessat2 stat stat64 lstat lstat64 oldstat oldlstat newfstatat": "look",
     "fstatat64 statx readlink readlinkat statfs statfs64 getxattr lgetxattr listxattr": "look",
@@ -25,7 +25,7 @@ _ROLES = {
     "rmdir": "empty",
 }
 ROLES_OF = {name: roles.split() for names, roles in _ROLES.items() for name in names.split()}
-# Those that only look at a path, and change nothing of the process.
+# Calls that only look at a path, and do not change the process.
 LOOKS = {name for name, roles in ROLES_OF.items() if roles == ["look"]} - {"chdir", "fchdir"}
 ON_FD = {"getdents", "getdents64", "fchdir", "fchmod", "fchown", "fchown32"}
 HOW = {
@@ -35,12 +35,12 @@ HOW = {
     "share": THERE | CONTENT,
     "run": THERE | CONTENT | PROGRAM,
 }
-# The roles that change a path → whether it is new, or gone.
+# Roles that change a path → whether the path is new, replaced or gone.
 CHANGES = {"change": False, "share": False, "make": True, "remove": True, "empty": True}
 _NAMESPACES = dict.fromkeys(
     ("CLONE_NEWNS", "CLONE_NEWPID", "CLONE_NEWUSER"), "makes namespaces of its own"
 )
-# Calls → what their arguments contain → why a pass cannot be reused, if they succeed.
+# Call → a part of its arguments → why a pass cannot be reused if the call succeeds.
 UNREUSABLE = {
     "chroot": {"": "changes its root folder"},
     "pivot_root": {"": "changes its root folder"},
@@ -49,7 +49,7 @@ UNREUSABLE = {
     "io_uring_setup": {"": "uses io_uring, which strace does not see"},
     "open_by_handle_at": {"": "opens files without their names"},
 }
-# The same, why the result may be another one than without strace.
+# The same → why the result may differ from that without strace.
 _UNTRACED = {"CLONE_UNTRACED": "starts a process that must not be traced, as sanitizers do"}
 SPOILS = {
     **dict.fromkeys(("clone", "clone3"), _UNTRACED),

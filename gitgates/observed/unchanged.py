@@ -1,6 +1,6 @@
-"""Whether all that a pass depends on is as it was, and if not, what is the first that differs.
+"""Find the first difference in what a pass depends on, if there is one.
 
-Hooks load this: it needs the standard library's smallest parts only.
+Hooks load this, so it imports only the smallest parts of the standard library.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from gitgates.observed.state import Reader
 
 
-# Begins the reason why a pass is not recorded, if the next run may find it settled.
+# The beginning of the reason why a pass is not recorded, if the next run may be able to.
 CHANGES = "it changes "
 
 
 class Dependencies(Record):
     """What a pass depends on. Paths are relative to the root if they are inside."""
 
-    root_abs: str  # of the worktree in which it ran
+    root_abs: str  # the root of the worktree in which the gate ran
     states: Mapping[str, str]  # path → state after the run
-    programs: frozenset[str]  # of these
-    changed: tuple[str, ...]  # of these, by the run itself
-    unreusable: str  # why no pass on it can be reused; empty: it can be
-    spoilt: str  # why the result of the run does not count; it is run again without strace
+    programs: frozenset[str]  # the paths that are programs
+    changed: tuple[str, ...]  # the paths that the run itself changed
+    unreusable: str  # why a pass cannot be reused; empty: it can
+    spoilt: str  # why the result does not count; the gate runs again without strace
 
 
 def states_before(last: Dependencies, reader: Reader) -> dict[str, str]:
-    """Return the state of what the last run has changed, to be compared after the next one.
+    """Return the state of what the last run changed, to be compared after the next one.
 
-    Folders have their names, which the next run may list though the last one has not.
+    For folders, names are included: the next run may list them even if the last one did not.
     """
     before = {}
     for key in last.changed:
@@ -45,13 +45,13 @@ def states_before(last: Dependencies, reader: Reader) -> dict[str, str]:
 
 
 def first_difference(was: Dependencies, reader: Reader) -> str:
-    """Return the first thing that is not as it was after a run, as a text; empty: all is."""
+    """Return the first difference from the state after a run, as text; empty if there is none."""
     difference = next(_differences(was.states, reader, was.programs), "")
     return difference or next(_found_above(was, reader), "")
 
 
 def _found_above(was: Dependencies, reader: Reader) -> Iterator[str]:
-    """Yield what a run in this worktree would find above it, and the one elsewhere did not.
+    """Yield what a run would find above this worktree that the recorded run, elsewhere, did not.
 
     Tools look for settings and packages in all folders above the root.
     """
@@ -69,7 +69,7 @@ def _found_above(was: Dependencies, reader: Reader) -> Iterator[str]:
 
 
 def _folders_above(root_abs: str) -> list[str]:
-    """Return the folders above one, with `/` at the end, the nearest one first."""
+    """Return a folder's parents, each with a final `/`, nearest first."""
     parts = root_abs.strip("/").split("/")
     return ["/".join(["", *parts[:count], ""]) for count in reversed(range(len(parts)))]
 
@@ -77,7 +77,7 @@ def _folders_above(root_abs: str) -> list[str]:
 def _differences(
     states: Mapping[str, str], reader: Reader, programs: frozenset[str]
 ) -> Iterator[str]:
-    """Yield, as texts, what is not as it was; whoever wants to know whether, takes the first."""
+    """Yield the differences, as texts."""
     for key, before in states.items():
         now = reader.again(key, before)
         if now != before:

@@ -1,1 +1,1 @@
-"""Command lines of a shell: the commands in them, and the repositories these are about."""
+"""Shell command lines: their commands, and the repositories that these apply to."""

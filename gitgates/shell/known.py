@@ -1,4 +1,4 @@
-"""What is known of programs without running them: what they print, and what git's aliases are."""
+"""What is known without running a program: what some print, and what git's aliases expand to."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
-TEMPORARY = "/tmp/mktemp"  # noqa: S108 - what `mktemp` makes counts as here, which is empty
+TEMPORARY = "/tmp/mktemp"  # noqa: S108 - stands for whatever `mktemp` makes
 
 
 def alias_of(repo: Repo, verb: str) -> str:
-    """Return what an alias of git stands for; empty: it is none."""
+    """Return what a git alias expands to; empty if there is no such alias."""
     return os.fsdecode(repo.git.ask("config", "--get", f"alias.{verb}").stdout).strip()
 
 
 def known_output(repo: Repo, cwd_abs: str, words: tuple[str, ...]) -> str:
-    """Return what a program prints that is run in a folder; `UNKNOWN` of others."""
+    """Return what a program prints if run in a folder; `UNKNOWN` for most."""
     match words:
         case ("which" | "type", *_, "gitgates") | ("command", *_, "gitgates"):
             return "/usr/bin/gitgates"

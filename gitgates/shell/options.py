@@ -1,4 +1,4 @@
-"""The options and operands of a command, as getopt(3) and git tell them apart."""
+"""Split a command's words into options and operands, as getopt(3) and git do."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_OF_PATHS = ("-path", "-ipath", "-wholename", "-name", "-iname")  # of find
-_SHORTEST = len("--f")  # of a long option that is abbreviated
+_PATH_TESTS = ("-path", "-ipath", "-wholename", "-name", "-iname")  # in find
+_SHORTEST = len("--f")  # abbreviation of a long option
 
 
 class Options(Record):
-    """The words behind a program or a git command, taken apart."""
+    """The words after a program or a git verb, split."""
 
     given: tuple[tuple[str, str], ...] = ()  # options with their values; `-qf` is `-q` and `-f`
     before: tuple[str, ...] = ()  # operands before `--`, or all of them without one
-    behind: tuple[str, ...] = ()  # words behind `--`
-    is_split: bool = False  # there is a `--`
+    behind: tuple[str, ...] = ()  # words after `--`
+    is_split: bool = False  # whether there is a `--`
 
     @property
     def plain(self) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ class Options(Record):
         return (*self.before, *self.behind)
 
     def has(self, *names: str) -> bool:
-        """Return whether one of these options is given; long ones may be abbreviated."""
+        """Return whether any of these options is given; long ones may be abbreviated."""
         return any(_is(option, name) for option, _ in self.given for name in names)
 
     def values(self, *names: str) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def _is(option: str, name: str) -> bool:
 
 
 def read_options(words: Sequence[str], letters: str = "", names: Sequence[str] = ()) -> Options:
-    """Take words apart. `letters`, `names`: short and long options that take a value."""
+    """Split words. `letters`, `names`: the short and long options that take a value."""
     given: list[tuple[str, str]] = []
     before: list[str] = []
     rest = list(words)
@@ -77,10 +77,10 @@ def _short(word: str, letters: str) -> Iterator[tuple[str, str]]:
 
 
 def spared_by_find(words: Sequence[str]) -> set[str]:
-    """Return the patterns of what a command of `find` leaves out: `! -path P`, `-path P -prune`."""
+    """Return the patterns that a `find` command excludes: `! -path P`, `-path P -prune`."""
     around = zip(["", *words], words, words[1:], [*words[2:], ""], strict=False)
     return {
         pattern
         for before, option, pattern, behind in around
-        if option in _OF_PATHS and (before in ("!", "-not") or behind == "-prune")
+        if option in _PATH_TESTS and (before in ("!", "-not") or behind == "-prune")
     }

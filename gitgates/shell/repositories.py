@@ -1,6 +1,6 @@
-"""Which repository a git command is about: by its folder, `-C`, `--git-dir` and `GIT_DIR`.
+"""Which repository a git command applies to, by its folder, `-C`, `--git-dir` and `GIT_DIR`.
 
-Files are read, and nothing is run. Source: gitrepository-layout(5).
+It reads files, and runs nothing. Source: gitrepository-layout(5).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# Options of git itself that take a value.
+# git's own options that take a value.
 GIT_WITH_VALUE = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env")
-# Commands that make a repository, or a worktree of one → their options that take a value.
+# Verbs that make a repository or a worktree → their options that take a value.
 _MAKING = {
     "init": ("-b", "--initial-branch", "--template", "--separate-git-dir", "--object-format"),
     "clone": (
@@ -27,24 +27,24 @@ _MAKING = {
 
 
 class GitCall(Record):
-    """A git command, taken apart."""
+    """A git command, parsed."""
 
-    folder: str = ""  # of `-C`, from where it is run
-    git_dir: str = ""  # of `--git-dir`
+    folder: str = ""  # the value of `-C`, relative to the current folder
+    git_dir: str = ""  # the value of `--git-dir`
     verb: str = ""
-    rest: tuple[str, ...] = ()  # words behind the verb
-    settings: tuple[str, ...] = ()  # of `-c` and `--config-env`
+    rest: tuple[str, ...] = ()  # words after the verb
+    settings: tuple[str, ...] = ()  # the values of `-c` and `--config-env`
 
 
 class MadeRepository(Record):
     """A repository that a command makes."""
 
     folder: str
-    is_worktree: bool = False  # of the repository that the command is about
+    is_worktree: bool = False  # of the repository that the command applies to
 
 
 def git_call(words: list[str]) -> GitCall:
-    """Take a git command apart; `words` are those behind `git`."""
+    """Parse a git command; `words` follow `git`."""
     folder = git_dir = ""
     settings: list[str] = []
     while words and words[0].startswith("-"):
@@ -65,7 +65,7 @@ def git_call(words: list[str]) -> GitCall:
 
 
 def repositories_made(words: list[str]) -> list[MadeRepository]:
-    """Return the repositories that a git command makes, relative to where it is run."""
+    """Return the repositories that a git command makes, relative to its current folder."""
     call = git_call(words)
     valued, plain, rest = _MAKING.get(call.verb, ()), [], list(call.rest)
     while rest:
@@ -90,7 +90,7 @@ def repositories_made(words: list[str]) -> list[MadeRepository]:
 
 
 class Repositories:
-    """Where the repository is, and other repositories that a command line creates."""
+    """Where our repository is, and other repositories that a command line creates."""
 
     def __init__(self, cwd_abs: str, common_dir_abs: str, unknown: str) -> None:
         self._cwd_abs = cwd_abs
@@ -99,9 +99,9 @@ class Repositories:
         self._made: dict[str, bool] = {}
 
     def is_ours(self, cwd: str, words: list[str], env: Mapping[str, str]) -> bool | None:
-        """Return whether a command is about this repository; None: about none.
+        """Return whether a command applies to this repository; None: it applies to none.
 
-        `words`: those behind `git`; none if it is another program. What is not known is ours.
+        `words`: those after `git`; empty for another program. If unknown, it counts as ours.
         """
         call = git_call(words)
         folder = os.path.join(self._cwd_abs, cwd, call.folder)
@@ -114,7 +114,7 @@ class Repositories:
         return next(self._around(os.path.realpath(folder)), None)
 
     def note(self, cwd: str, words: list[str], env: Mapping[str, str]) -> None:
-        """Note the repositories that a git command makes."""
+        """Remember the repositories that a git command makes."""
         for repository in repositories_made(words):
             path = os.path.realpath(os.path.join(self._cwd_abs, cwd, repository.folder))
             is_there = os.path.lexists(os.path.join(path, ".git"))
@@ -123,7 +123,7 @@ class Repositories:
                 self._made[path] = is_ours
 
     def _around(self, folder: str) -> Iterator[bool]:
-        """Yield whether the repository that a folder is in is ours."""
+        """Yield, for each repository around a folder, whether it is ours; innermost first."""
         while True:
             dot_git = f"{folder}/.git"
             if folder in self._made:

@@ -1,7 +1,6 @@
 """Programs that start a command given in their arguments: `env`, `npx`, `docker exec`.
 
-One row for each way in which that command is found. What is not in the table starts nothing that
-the guard sees.
+One row for each way to find that command. The guard does not see what any other program starts.
 """
 
 from __future__ import annotations
@@ -18,26 +17,26 @@ if TYPE_CHECKING:
 class Starter(Record):
     """How programs find the command that they start."""
 
-    names: str  # of the programs
-    verbs: tuple[str, ...] = ()  # one of which has to stand first, behind options
+    names: str  # the programs'
+    verbs: tuple[str, ...] = ()  # one of them must be the first word after the options
     command: str = "rest"  # a key of `COMMANDS`
     before: int = 0  # words before the command
     valued: str = ""  # letters of options that take a value
-    texts: tuple[str, ...] = ()  # options whose value is a line for a shell
-    folders: tuple[str, ...] = ()  # options whose value is where the command is run
+    texts: tuple[str, ...] = ()  # options whose value is a shell command line
+    folders: tuple[str, ...] = ()  # options whose value is the command's folder
     assigns: bool = False  # `NAME=value` before the command is its environment
 
 
 class Started(Record):
-    """A command that is started."""
+    """A command that another one starts."""
 
     words: tuple[str, ...] = ()
-    text: str = ""  # instead, a line for a shell
+    text: str = ""  # instead of words: a shell command line
     env: tuple[tuple[str, str], ...] = ()
-    folder: str = ""  # where it is run; empty: where the program is
+    folder: str = ""  # empty: that of the program
 
 
-# How the command is found if no option has it → that, for the documentation.
+# How to find a command that is in no option → the same, for the documentation.
 COMMANDS = {
     "rest": "the words after the options",
     "dashes": "the words after `--`",
@@ -84,7 +83,7 @@ STARTERS = (
     Starter(names="entr", command="rest", texts=("-s",)),
     Starter(names="watchexec nodemon", valued="wefi", texts=("-x", "--exec")),
     Starter(names="xargs", valued="adEIJLnPs"),
-    # of environments
+    # environment managers
     Starter(names="hatch pdm pipenv poetry rye", verbs=("run",), valued="Cep"),
     Starter(names="uv", verbs=("run", "tool run"), valued="pmC", folders=("--directory",)),
     Starter(names="pipx", verbs=("run",)),
@@ -129,10 +128,10 @@ _ROWS: dict[str, list[Starter]] = {}
 for _row in STARTERS:
     for _name in _row.names.split():
         _ROWS.setdefault(_name, []).append(_row)
-_SPLITTING = ("-S", "--split-string")  # of env, which goes on with its other words
+_SPLITTING = ("-S", "--split-string")  # for env: all later words belong to the command, too
 HOMES = ("HOME", "XDG_CONFIG_HOME")  # where git finds a person's own configuration
-# Long options that take a value, of any of them.
-_LONG = (
+# Long options that take a value, for all programs.
+_LONG_WITH_VALUE = (
     *("--signal", "--kill-after", "--unset", "--chdir", "--user", "--group", "--package", "--env"),
     *("--python", "--with", "--from", "--extra", "--name", "--prefix", "--directory", "--project"),
     *("--filter", "--config", "--env-file", "--interval", "--cwd", "--file", "--workspace"),
@@ -142,17 +141,17 @@ _LONG = (
 
 
 def started(program: str, words: list[str]) -> Iterator[Started]:
-    """Yield the commands that a program starts, by its name and the words behind it."""
+    """Yield the commands that a program starts, by its name and the words after it."""
     for row in _ROWS.get(program, ()):
-        rest = _behind_verb(row, words)
+        rest = _after_verb(row, words)
         if rest is not None:
-            options = words[: len(words) - len(_behind_options(row, rest)[1])]
+            options = words[: len(words) - len(_after_options(row, rest)[1])]
             folder = _folder(row, options)
             yield from (command._replace(folder=folder) for command in _of_row(row, rest))
 
 
 def _folder(row: Starter, words: list[str]) -> str:
-    """Return where a command is run by an option of the program that starts it."""
+    """Return the folder in which the starting program runs the command, by its options."""
     for word, after in pairwise([*words, ""]):
         name, equals, value = word.partition("=")
         for option in row.folders:
@@ -163,11 +162,11 @@ def _folder(row: Starter, words: list[str]) -> str:
     return ""
 
 
-def _behind_verb(row: Starter, words: list[str]) -> list[str] | None:
-    """Return the words behind a verb of a row; None if none of its verbs is there."""
+def _after_verb(row: Starter, words: list[str]) -> list[str] | None:
+    """Return the words after one of the row's verbs; None if there is none of them."""
     if not row.verbs:
         return words
-    rest = _behind_options(row, words)[1]
+    rest = _after_options(row, words)[1]
     for verb in map(str.split, row.verbs):
         if rest[: len(verb)] == verb:
             return rest[len(verb) :]
@@ -175,7 +174,7 @@ def _behind_verb(row: Starter, words: list[str]) -> list[str] | None:
 
 
 def _of_row(row: Starter, words: list[str]) -> Iterator[Started]:
-    env, rest = _behind_options(row, words)
+    env, rest = _after_options(row, words)
     begun = Started(env=env)
     for at in _option_places(row, words, len(words) - len(rest)):
         name, equals, value = words[at].partition("=")
@@ -197,7 +196,7 @@ def _of_row(row: Starter, words: list[str]) -> Iterator[Started]:
 
 
 def _at_the_end(row: Starter, begun: Started, rest: list[str]) -> Iterator[Started]:
-    """Yield the commands that stand behind the options of a program."""
+    """Yield the commands after a program's options."""
     match row.command:
         case "rest" | "dashes":
             yield begun._replace(words=tuple(rest))
@@ -206,7 +205,7 @@ def _at_the_end(row: Starter, begun: Started, rest: list[str]) -> Iterator[Start
 
 
 def _option_places(row: Starter, words: list[str], until: int) -> Iterator[int]:
-    """Yield where options of a program itself may stand; from `until` on, there is no more."""
+    """Yield the indices at which the program's own options may be; most are before `until`."""
     if row.command in ("none", "dashes"):
         until = words.index("--") if "--" in words else len(words)
     yield from range(until)
@@ -215,17 +214,15 @@ def _option_places(row: Starter, words: list[str], until: int) -> Iterator[int]:
 
 
 def _has_text(row: Starter, word: str) -> bool:
-    """Return whether a word is an option whose value is a line for a shell; `-qc` has `-c`."""
+    """Return whether a word is an option whose value is a shell command line; `-qc` has `-c`."""
     if word.partition("=")[0] in row.texts:
         return True
     last = f"-{word[-1:]}"
     return len(word) > len(last) and word[0] == "-" != word[1] and last in row.texts
 
 
-def _behind_options(
-    row: Starter, words: list[str]
-) -> tuple[tuple[tuple[str, str], ...], list[str]]:
-    """Return what is set before a command, and the words from it on."""
+def _after_options(row: Starter, words: list[str]) -> tuple[tuple[tuple[str, str], ...], list[str]]:
+    """Return the variables set before a command, and the words from the command on."""
     env: list[tuple[str, str]] = []
     rest = list(words)
     while rest:
@@ -241,7 +238,7 @@ def _behind_options(
         if word.startswith("-") and word != "-":
             at = next((at for at, letter in enumerate(word) if letter in row.valued), 0)
             is_last = 0 < at == len(word) - 1 and not word.startswith("--")
-            rest = rest[1 + (word in _LONG or is_last) :]
+            rest = rest[1 + (word in _LONG_WITH_VALUE or is_last) :]
         elif equals and name.isidentifier() and row.assigns:
             env.append((name, value))
             rest = rest[1:]
@@ -251,7 +248,7 @@ def _behind_options(
 
 
 def _unset_homes(option: str, following: str = "") -> list[str]:
-    """Return which of `HOMES` an option of `env` takes out of the environment."""
+    """Return which of `HOMES` an option of `env` unsets."""
     if option.startswith("--"):
         name, _, value = option.partition("=")
         clears, is_unset = name.startswith("--i"), name.startswith("--u")

@@ -1,8 +1,9 @@
-"""Command lines of a shell as the simple commands that it would run, by a grammar of bash.
+"""Parse a shell command line into the simple commands that it would run, with a bash grammar.
 
-Quotes, variables that the line itself sets, `cd`, here-documents, substitutions, pipelines, and
-programs that start others (`env`, `xargs`, `bash -c`) are followed. What only a shell would know is
-`UNKNOWN`. Nothing is run. Both branches of a condition count, and the body of each function.
+It follows quotes, variables that the line itself sets, `cd`, here-documents, substitutions,
+pipelines, and programs that start others (`env`, `xargs`, `bash -c`). What only a running shell
+would know is `UNKNOWN`. It runs nothing. Both branches of a condition count, as do functions'
+bodies.
 """
 
 from __future__ import annotations
@@ -27,87 +28,88 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node, Parser
 
-UNKNOWN = "\ue000"  # in a word; no shell gives it a meaning
+UNKNOWN = "\ue000"  # in a word; means nothing to any shell
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
-_EXEC = ("-exec", "-execdir", "-ok", "-okdir")  # of find
-_PLACE = "{}"  # of an argument, in the command of find and xargs
+_EXEC = ("-exec", "-execdir", "-ok", "-okdir")  # in find
+_PLACEHOLDER = "{}"  # for an argument, in the commands of find and xargs
 _NO_SHELL = "it cannot be parsed as shell commands"
 NO_TIME = "it takes too long to parse"
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _WORDS = ("word", "number", "string", "raw_string", "concatenation", "simple_expansion")
-_APART = ("subshell", "command_substitution", "process_substitution")  # where `cd` ends
+_SUBSHELLS = ("subshell", "command_substitution", "process_substitution")  # a `cd` ends with them
 _PWD, _OLDPWD = "PWD", "OLDPWD"  # variables that `cd` sets
-_DEEPEST = 5  # a script in a script in …
-LONGEST_S = 1.0  # for a line with all scripts in it; the grammar takes the square of some signs
-_MOST_PIPES = 3000  # and does not ask whether to end while it is at these
-_MOST_TURNS = 20  # of a loop
-_MOST_NODES = 20_000  # with loops in loops
-_LONGEST_VALUE = 10_000  # of a variable
-_PIECE = 1 << 10  # bytes
+_DEEPEST = 5  # scripts in scripts
+# For a line and all scripts in it. For some characters, the grammar takes quadratic time.
+LONGEST_S = 1.0
+_MOST_PIPES = 3000  # while it parses these, the grammar cannot be stopped
+_MOST_TURNS = 20  # per loop
+_MOST_NODES = 20_000  # which limits nested loops
+_LONGEST_VALUE = 10_000  # characters of a variable
+_CHUNK_BYTES = 1 << 10
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?::?([-?=]).*)?\}?", re.DOTALL)
-# What is right and the grammar takes for a mistake → the same as the grammar knows it.
+# Valid shell that the grammar rejects → an equivalent that it accepts.
 _FOR_GRAMMAR = (
-    (re.compile(r"\$\(\("), "$( ("),  # a subshell: arithmetic is no mistake
+    (re.compile(r"\$\(\("), "$( ("),  # a subshell; the grammar accepts arithmetic
     (re.compile(r"([})]|\b(?:done|esac|fi))(?=\s+(?:do|done|elif|else|esac|fi|then)\b)"), r"\1;"),
     (re.compile(r"(\$\{\w+)/(?:[^{}'\"`$\\;&|()]|\$'(?:\\\w|[\w ,.:-])*')*\}"), r"\1//x}"),
 )
 
 
 class SimpleCommand(Record):
-    """One command, its words without their quotes, and what it is run with."""
+    """One command: its words without quotes, its environment, its folder, and its input."""
 
     words: tuple[str, ...] = ()
     env: Mapping[str, str] = {}  # what the line adds to its environment
-    writes: tuple[str, ...] = ()  # files that its output goes to
-    cwd: str = ""  # relative to where the line is run, or absolute
-    fallback: str = ""  # where it is run if a `cd` before it has failed; empty: that cannot be
+    writes: tuple[str, ...] = ()  # files to which its output is redirected
+    cwd: str = ""  # relative to the line's own folder, or absolute
+    fallback: str = ""  # its folder if an earlier `cd` failed; empty: none can have failed
     stdin: str = UNKNOWN
-    files: tuple[str, ...] = ()  # what is in its arguments `<(…)`
-    replaces: tuple[str, ...] = ()  # of `writes`, what is not appended to
-    fed: tuple[str, ...] = ()  # what may be among its arguments: what comes by xargs or find
-    is_fed: bool = False  # it is among them, by xargs or find, and not only if it reads its input
+    files: tuple[str, ...] = ()  # the texts of its arguments `<(…)`
+    replaces: tuple[str, ...] = ()  # those of `writes` that are overwritten, not appended to
+    fed: tuple[str, ...] = ()  # words from a pipe or find that may become its arguments
+    is_fed: bool = False  # xargs or find makes them its arguments; else only its input has them
 
 
 _BARE = SimpleCommand()
 
 
 class CommandLine(Record):
-    """All commands of a line, in order; those of scripts in it, too."""
+    """All commands in a line, in order, including those in nested scripts."""
 
     commands: tuple[SimpleCommand, ...] = ()
-    trouble: str = ""  # why that may not be all of them
+    trouble: str = ""  # why some may be missing
 
 
 class SyntaxTree(Record):
-    """The syntax tree of a command line."""
+    """A command line's syntax tree."""
 
     root: Node = None  # type: ignore[assignment]
     source: bytes = b""
 
     def text_of(self, node: Node) -> str:
-        """Return the text of a node.
+        """Return a node's text.
 
-        The node itself would ask `read` of `parse` for it, and crash if that is interrupted.
+        `Node.text` would call `read` in `parse`, and crash if that is interrupted.
         """
         return self.between(node.start_byte, node.end_byte)
 
     def between(self, start: int, end: int) -> str:
-        """Return the text between two places."""
+        """Return the text between two byte offsets."""
         return self.source[start:end].decode("utf-8", "replace")
 
 
 def parse(text: str, longest_s: float = LONGEST_S) -> SyntaxTree | None:
-    """Return the syntax tree of a command line; None if there is no parser, or no time for it."""
+    """Return a command line's syntax tree; None if there is no parser, or it takes too long."""
     parser, until = _parser(), time.monotonic() + longest_s
     if parser is None or text.count("|") > _MOST_PIPES:
         return None
     source = text.encode("utf-8", "replace")
 
     def read(at: int, _point: object) -> bytes:
-        return source[at : at + _PIECE]
+        return source[at : at + _CHUNK_BYTES]
 
     old_mask = hold_signals()
-    try:  # it asks whether to end only if it asks for its input, too
+    try:  # the parser calls progress_callback only if it also reads its input by a function
         tree = parser.parse(
             read, progress_callback=lambda _at, _has_error: time.monotonic() > until
         )
@@ -124,13 +126,13 @@ def _parser() -> Parser | None:
     try:
         core, grammar = _extension("tree_sitter"), _extension("tree_sitter_bash")
         parser: Parser = core.Parser(core.Language(grammar.language()))
-    except Exception:  # noqa: BLE001 - whatever is wrong with what is installed
+    except Exception:  # noqa: BLE001 - no error in an installed package may stop us
         return None
     return parser
 
 
 def _extension(package: str) -> Any:  # noqa: ANN401 - a module
-    """Load the extension of a package without the package, which would take 25 ms."""
+    """Load a package's extension without the package, which would take 25 ms."""
     from importlib.machinery import PathFinder
 
     parent = PathFinder.find_spec(package)
@@ -153,11 +155,11 @@ def read_command_line(
     alias_of: Callable[[str], str] = lambda _verb: "",
     longest_s: float = LONGEST_S,
 ) -> CommandLine:
-    """Return the commands of a line.
+    """Return a line's commands.
 
-    `env`: the variables of the shell; `output_of`: what a program prints that is known beforehand,
-    by its words and the folder that it runs in; `is_folder`: whether there is one, by a path as the
-    shell would be given it; `alias_of`: what a verb of git stands for, by its configuration.
+    `env`: the shell's variables; `output_of`: the known output of a program, by its words and its
+    folder; `is_folder`: whether a path, as written in the line, is a folder; `alias_of`: what a git
+    verb expands to, by git's configuration.
     """
     reader = _Shell(
         env, output_of, is_folder, alias_of=alias_of, until=time.monotonic() + longest_s
@@ -168,18 +170,18 @@ def read_command_line(
         reader.trouble = "it is too long, or nested too deeply"
     except TimeoutError:
         reader.trouble = NO_TIME
-    except (IndexError, ValueError):  # a tree of what is no shell lacks parts
+    except (IndexError, ValueError):  # the tree of a text that is not shell lacks parts
         reader.trouble = _NO_SHELL
     return CommandLine(commands=tuple(reader.commands), trouble=reader.trouble)
 
 
 class Folder(Record):
-    """Where a shell is."""
+    """A shell's current folder, and what `cd` and `popd` may return to."""
 
     cwd: str
-    last: str  # where it was before
+    last: str  # for `cd -`
     fallback: str
-    stack: tuple[str, ...]  # of `pushd`
+    stack: tuple[str, ...]  # from `pushd`
 
 
 class _Shell:
@@ -203,7 +205,7 @@ class _Shell:
         self._last = UNKNOWN
         self._fallback = ""
         self._stack: list[str] = []
-        self._made_folders: list[str] = []  # folders that commands before have made
+        self._made_folders: list[str] = []  # by earlier commands
         self._ends_at_failure = False
         self._files: list[str] = []
         self._is_folder = is_folder
@@ -215,8 +217,8 @@ class _Shell:
         self._output_of = output_of
 
     def script(self, text: str, context: SimpleCommand = _BARE) -> None:
-        """Read a script; `context`: what its commands are fed."""
-        # The grammar takes a line that is joined inside of a word for two words.
+        """Read a script; `context`: its input."""
+        # The grammar splits a word at a line continuation.
         left_s = self._until - time.monotonic()
         text = re.sub(r"(?<=[^\s\\])\\\n", "", text)
         tree = parse(text, left_s)
@@ -236,7 +238,7 @@ class _Shell:
             self._tree = outer
 
     def _parsed_again(self, text: str) -> SyntaxTree | None:
-        """Return the tree of what the grammar took for a mistake and is none."""
+        """Return the tree of valid shell that the grammar rejected; None if it is invalid."""
         plainer = text
         for pattern, replacement in _FOR_GRAMMAR:
             plainer = pattern.sub(replacement, plainer)
@@ -245,7 +247,7 @@ class _Shell:
         return None if tree is None or tree.root.has_error else tree
 
     def _visit(self, node: Node, context: SimpleCommand) -> None:
-        """Read a node; `context` has what surrounds it: redirections, and the input of a pipe."""
+        """Read a node; `context` has the redirections and the pipe around it."""
         self._nodes += 1
         if self._nodes > _MOST_NODES:
             raise RecursionError
@@ -264,7 +266,7 @@ class _Shell:
                 self._loop(node, context)
             case "list":
                 self._list(node, context)
-            case kind if kind in _APART:
+            case kind if kind in _SUBSHELLS:
                 folder = self._folder()
                 self._visit_all(node.named_children, context)
                 self._go_back(folder)
@@ -277,7 +279,7 @@ class _Shell:
             if child.is_named:
                 folder = self._folder()
                 self._visit(child, context)
-            elif child.type == "&":  # what is before it is run in a shell of its own
+            elif child.type == "&":  # the command before it runs in a subshell
                 self._go_back(folder)
 
     def _watch_clock(self) -> None:
@@ -291,9 +293,9 @@ class _Shell:
     def _list(
         self, node: Node, context: SimpleCommand, of_last: SimpleCommand | None = None
     ) -> None:
-        """Read commands that are joined by `&&` or `||`: behind `cd x &&`, that has not failed.
+        """Read commands joined by `&&` or `||`. After `cd x &&`, that `cd` has not failed.
 
-        `of_last`: what is around the last one.
+        `of_last`: the last command's context.
         """
         before = self._fallback
         joint = ""
@@ -321,13 +323,13 @@ class _Shell:
                 name, value = self._assignment(child)
                 env |= {name: value} if is_plain else {}
                 words += [] if is_plain else [f"{name}={value}"]
-            elif child.type != "$":  # of $"text", which is a word apart for the grammar
+            elif child.type != "$":  # in $"text", the grammar takes it for a separate word
                 words += self._words(child)
         words += context.words
         self._add(self._placed(context)._replace(words=tuple(words), env=env))
 
     def _placed(self, command: SimpleCommand) -> SimpleCommand:
-        """Return a command with where it is run."""
+        """Return a command with its folder."""
         return command._replace(cwd=self._cwd, fallback=self._fallback, files=tuple(self._files))
 
     def _assignment(self, node: Node) -> tuple[str, str]:
@@ -401,7 +403,7 @@ class _Shell:
                 before = context._replace(stdin=output, fed=fed)
             at, folder = len(self.commands), self._folder()
             self._visit(child, before)
-            self._go_back(folder)  # each part is in a shell of its own
+            self._go_back(folder)  # each part runs in a subshell
             last = self.commands[-1] if len(self.commands) > at else None
 
     def _loop(self, node: Node, context: SimpleCommand) -> None:
@@ -414,7 +416,7 @@ class _Shell:
     # Words
 
     def _words(self, node: Node) -> list[str]:
-        """Return the words that a node becomes; an expansion without quotes may be several."""
+        """Return the words that a node expands to; unquoted, it may be several."""
         value = self._value(node)
         if node.type == "command_name":
             node = node.children[0]
@@ -425,7 +427,7 @@ class _Shell:
         return [value]
 
     def _value(self, node: Node) -> str:
-        """Return the text of a node without its quotes, and with what is known put in."""
+        """Return a node's text without quotes, and with known values substituted."""
         self._watch_clock()
         text, value = self._tree.text_of(node), UNKNOWN
         match node.type:
@@ -453,7 +455,7 @@ class _Shell:
         return value
 
     def _variable(self, node: Node, match: re.Match[str]) -> str:
-        """Return the value of a variable, or what stands for one that is not set: `${x:-y}`."""
+        """Return a variable's value, or its default if it is not set: `${x:-y}`."""
         name, operator = match.groups()
         if not operator:
             return self._variables.get(name, UNKNOWN)
@@ -463,7 +465,7 @@ class _Shell:
 
     def _joined(self, node: Node) -> str:
         at, parts = node.start_byte, []
-        for child in node.children:  # what lies between them is white space
+        for child in node.children:  # between them is white space
             parts += [self._tree.between(at, child.start_byte), self._value(child)]
             at = child.end_byte
         return "".join([*parts, self._tree.between(at, node.end_byte)])
@@ -475,7 +477,7 @@ class _Shell:
         return self._output(inside[0]).rstrip("\n") if len(inside) == 1 else UNKNOWN
 
     def _output(self, command: SimpleCommand) -> str:
-        """Return what a command prints, as far as that is known."""
+        """Return what a command prints, as far as it is known."""
         text = printed(command)
         return self._output_of(command.words, command.cwd) if text is None else text
 
@@ -498,7 +500,7 @@ class _Shell:
             self._export(plain)
         elif program in SHELLS:
             script = _script_of(rest) or (_file_of(command, plain) if plain else command.stdin)
-            is_given = command.is_fed and script == _PLACE  # by xargs
+            is_given = command.is_fed and script == _PLACEHOLDER  # by xargs
             self._nested(command.stdin if is_given else script, command)
         elif program in ("source", "."):
             self._nested(_file_of(command, plain), command)
@@ -510,8 +512,8 @@ class _Shell:
         elif program == "find":
             self._find(command, rest)
         elif program == "command" and not {"-v", "-V"}.isdisjoint(rest[:1]):
-            return  # it says where a program is
-        elif program == "coproc" and "{" in rest[:2]:  # a group, which the grammar does not know
+            return  # it only says where a program is
+        elif program == "coproc" and "{" in rest[:2]:  # a group, which the grammar does not support
             self._add(command._replace(words=tuple(rest[rest.index("{") + 1 :])))
         else:
             self._made_folders += [
@@ -527,10 +529,12 @@ class _Shell:
         """Read the commands that a program starts."""
         if program == "git":
             self._aliased(command, rest)
-        place = _place_of(rest) if program == "xargs" else ""
+        placeholder = _placeholder_of(rest) if program == "xargs" else ""
         for inner in started(program, rest):
             begun = command._replace(
-                words=tuple(word.replace(place or _PLACE, _PLACE) for word in inner.words),
+                words=tuple(
+                    word.replace(placeholder or _PLACEHOLDER, _PLACEHOLDER) for word in inner.words
+                ),
                 env={**command.env, **dict(inner.env)},
                 cwd=os.path.join(command.cwd, inner.folder),
                 is_fed=command.is_fed or program == "xargs",
@@ -541,7 +545,7 @@ class _Shell:
                 self._nested(inner.text, begun)
 
     def _aliased(self, command: SimpleCommand, words: list[str]) -> None:
-        """Read what an alias of git stands for; git does not look for another one in it."""
+        """Read what a git alias expands to; git expands no alias in it."""
         call, alias_of = git_call(words), self._alias_of
         text = alias_of(call.verb) if call.verb.replace("-", "").isalnum() else ""
         if text:
@@ -552,7 +556,7 @@ class _Shell:
             self._alias_of = alias_of
 
     def _go(self, program: str, goals: list[str]) -> None:
-        """Change the folder, as the shell does."""
+        """Change the folder as the shell does."""
         previous = self._cwd
         if program == "popd" or (program == "pushd" and not goals):
             goal = self._stack.pop() if self._stack else previous
@@ -596,7 +600,7 @@ class _Shell:
 
 
 def _as_git(command: SimpleCommand) -> SimpleCommand:
-    """Return `git-commit`, which git finds in its own folder, as `git commit`."""
+    """Return `git-commit`, a program in git's own folder, as `git commit`."""
     folder, program = os.path.split(command.words[0]) if command.words else ("", "")
     is_known = not folder or folder.endswith("git-core") or UNKNOWN in folder
     if not (program.startswith("git-") and is_known):
@@ -605,14 +609,14 @@ def _as_git(command: SimpleCommand) -> SimpleCommand:
 
 
 def _file_of(command: SimpleCommand, words: list[str]) -> str:
-    """Return the script that a shell reads from a file, as far as the line itself has it."""
+    """Return the script that a shell reads from a file, if the line itself contains it."""
     if words[:1] in (["/dev/stdin"], ["/dev/fd/0"]):
         return command.stdin
     return command.files[0] if command.files and UNKNOWN in words else ""
 
 
-def _place_of(words: list[str]) -> str:
-    """Return what stands for an argument in the command of xargs, by `-I%`; empty without one."""
+def _placeholder_of(words: list[str]) -> str:
+    """Return the placeholder that an xargs option such as `-I%` sets; empty without one."""
     for word, after in pairwise([*words, ""]):
         if word.startswith("-I"):
             return word[2:] or after
@@ -622,7 +626,7 @@ def _place_of(words: list[str]) -> str:
 
 
 def _script_of(words: list[str]) -> str:
-    """Return the script of a shell's option `-c`; empty if it has none."""
+    """Return the script given by a shell's option `-c`; empty without one."""
     for at, word in enumerate(words):
         if re.fullmatch(r"-[a-z]*c[a-z]*", word):
             return next((word for word in words[at + 1 :] if not word.startswith("-")), "")
@@ -630,7 +634,7 @@ def _script_of(words: list[str]) -> str:
 
 
 def _of_find(words: list[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the commands that find starts, and where the files are that each is given."""
+    """Yield the commands that find starts, and the folders of the files that each is given."""
     fed = tuple(takewhile(lambda word: word not in _EXEC, words))
     spared = spared_by_find(fed)
     fed = tuple(word for word in fed if not word.startswith("-") and word not in spared)
@@ -648,7 +652,7 @@ def _ends_exec(before: str, word: str) -> bool:
 
 
 def printed(command: SimpleCommand) -> str | None:
-    """Return what `echo`, `printf` or `cat` prints; None of another command."""
+    """Return what `echo`, `printf` or `cat` prints; None for another command."""
     match command.words:
         case ("echo", "-e" | "-ne" | "-en", *rest):
             return _unescaped_text(" ".join(rest))
@@ -662,7 +666,7 @@ def printed(command: SimpleCommand) -> str | None:
 
 
 def _formatted(form: str, words: list[str]) -> str:
-    """Return what printf prints, as far as it matters: the words in the places of its format."""
+    """Return what printf prints, roughly: the format with its placeholders replaced by words."""
     places = re.findall(r"%[-0-9.]*[a-zA-Z]", form)
     if not places:
         return form
@@ -680,7 +684,7 @@ def _unescaped_text(text: str) -> str:
 
 
 def made_by(program: str, words: list[str]) -> list[str]:
-    """Return the folders that a command makes."""
+    """Return the folders that a command creates."""
     if program == "mkdir":
         return [word for word in words if not word.startswith("-")]
     return (

@@ -1,1 +1,1 @@
-"""What the verbs of the command line share: output, and the repository of the current folder."""
+"""What verbs share: output, and the current folder's repository."""

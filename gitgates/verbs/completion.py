@@ -1,4 +1,4 @@
-"""The names of hooks and gates that a shell completes, and the nearest to an unknown one."""
+"""Complete the names of hooks and gates in a shell, and suggest the nearest to an unknown one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gitgates.verbs.repository import config_root
 
 
 def unknown_hook(name: str, gates: tuple[str, ...] = ()) -> UsageError:
-    """Return the error for an unknown hook, with a suggestion. `gates`: what it may be as well."""
+    """Return the error for an unknown hook, with a suggestion. `gates`: also valid names."""
     configured = (*_configured("hooks"), *gates)
     near = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
     choices = f"Configured: {', '.join(configured) or 'none'}."
@@ -26,8 +26,8 @@ def unknown_hook(name: str, gates: tuple[str, ...] = ()) -> UsageError:
 
 def unknown_gate(name: str, defined: tuple[str, ...]) -> UsageError:
     """Return the error for a gate that is not defined, with a suggestion."""
-    hint = did_you_mean(name, defined) or f"Defined are: {', '.join(defined) or 'none'}."
-    hint = "The name of the hook comes first." if name in HOOK_POINTS else hint
+    hint = did_you_mean(name, defined) or f"Defined: {', '.join(defined) or 'none'}."
+    hint = "The hook's name comes first." if name in HOOK_POINTS else hint
     return UsageError(f"no gate `{name}`", hint)
 
 
@@ -56,15 +56,16 @@ def complete_gates(
 
 
 def _items(names: tuple[str, ...], incomplete: str) -> list[CompletionItem]:
-    # The shell puts it on its command line as it is: nothing that it would run, or nobody sees.
+    # The shell inserts a name without quotes, so it must contain nothing that the shell would run,
+    # and nothing invisible.
     plain = [name for name in names if quote(name) == name]
     return [CompletionItem(name) for name in plain if name.startswith(incomplete)]
 
 
 def _configured(section: str) -> tuple[str, ...]:
-    """Return the names of hooks or gates, also of a configuration with problems.
+    """Return the names of hooks or gates, also from a configuration with problems.
 
-    A shell that completes has no place for a message, so none is given.
+    During completion there is no place for a message.
     """
     try:
         config, _problems = inspect(config_root(current_folder()))

@@ -1,4 +1,4 @@
-"""What `--directory` limits a run to: paths below a folder, and gates of the members there."""
+"""Limit a run by `--directory`: to paths below a folder, and to gates of the members there."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 
 def members_of(config: Config) -> list[str]:
-    """Return the folders of members, and of extended files that are called as theirs are."""
+    """Return members' folders, and those of extended files with the same names as theirs."""
     files = (os.path.split(file) for file in config.sources)
     return [folder for folder, name in files if folder and name in (OWN_FILE, PYPROJECT)]
 
 
 def folder_of(directory: str, repo: Repo) -> str:
-    """Return a folder relative to the root; "": the root, or none is named. Raises: UsageError."""
+    """Return a folder relative to the root; "" for the root, or if none is given.
+
+    Raises: UsageError if it is no folder, or outside the repository.
+    """
     folder = repo.relative(directory) if directory else "."
     if folder == ".." or folder.startswith("../"):
         raise UsageError(f"`{directory}` is outside the repository {repo.root_abs}")
@@ -32,7 +35,7 @@ def folder_of(directory: str, repo: Repo) -> str:
 
 
 def paths_below(folder: str, paths: Paths) -> Paths:
-    """Return the paths, and the deleted ones, below a folder."""
+    """Return the existing and deleted paths below a folder."""
     if not folder:
         return paths
     selected, deleted = (tuple(p for p in some if _is_below(p, folder)) for some in paths)
@@ -40,9 +43,9 @@ def paths_below(folder: str, paths: Paths) -> Paths:
 
 
 def gates_below(folder: str, config: Config, hook: Hook) -> Hook:
-    """Return a hook with only the gates of members in a folder, or of those that it is in.
+    """Return a hook with only the gates of members in or around a folder.
 
-    All gates if there is no such member. Raises: ConfigError if none is left.
+    It keeps all gates if there is no such member. Raises: ConfigError if no gate is left.
     """
     members = [member for member in members_of(config) if _are_related(member, folder)]
     if not (folder and members):

@@ -1,4 +1,4 @@
-"""A finding of `gitgates doctor`, whose checks also lie in the folders of features."""
+"""A finding of `gitgates doctor`; features have checks of their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from gitgates.core.record import Record
 
-# problem: gates do not run, or not as configured. note: worth knowing, and maybe meant so.
+# problem: gates do not run, or not as configured. note: worth knowing, but maybe intended.
 Severity: TypeAlias = Literal["ok", "problem", "note"]
 
 
@@ -14,7 +14,7 @@ class Finding(Record):
     """The result of one check."""
 
     severity: Severity
-    check: str  # which check it was: a stable word for scripts
+    check: str  # the check's name, which is stable, for scripts
     where: str  # the file, the hook, the worktree
     what: str
-    mend: str = ""  # the command, or the edit, that fixes it
+    mend: str = ""  # the command or edit that fixes it

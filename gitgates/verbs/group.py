@@ -1,4 +1,4 @@
-"""A group of verbs, as `gitgates` is one, and `gitgates review`."""
+"""A group of verbs, such as `gitgates` itself or `gitgates review`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import click
 
 
 class VerbGroup(click.Group):
-    """A group that lists its verbs in the order of their use, and suggests the nearest name."""
+    """A group that lists its verbs in order of use, and suggests the nearest name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
-        """Return the verbs in their order."""
+        """Return the verbs in order of use."""
         return list(self.commands)
 
     def resolve_command(
@@ -19,7 +19,7 @@ class VerbGroup(click.Group):
         from gitgates.config.values import did_you_mean
 
         verbs = tuple(self.list_commands(ctx))
-        # A shell that completes (resilient) has no place for the message.
+        # During completion (resilient parsing) there is no place for the message.
         unknown = args and args[0] not in verbs and not args[0].startswith("-")
         if unknown and not ctx.resilient_parsing:
             hint = did_you_mean(args[0], verbs) or f"See: {ctx.command_path} --help"

@@ -1,4 +1,4 @@
-"""Find what checks nothing: a configuration without gates, and gates whose files do not exist."""
+"""Find what checks nothing: a configuration without gates, or gates that match no file."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
 
 
 def files_text(config: Config) -> str:
-    """Return the settings files on one line: the first ones, and how many others there are."""
+    """Return the settings files on one line: the first few, and how many more there are."""
     files = config.sources
     return " and ".join(files) if len(files) <= FEW_FILES else first_few(files, FEW_FILES)
 
 
 def has_gates(config: Config) -> bool:
-    """Return whether anything can run: a gate, or what a policy runs."""
+    """Return whether anything can run: a gate, or a policy's command."""
     gates = config.gates or any(hook.gates for hook in config.hooks)
     return bool(gates) or any(runs(config) for runs in functions_of(config, "runs_commands"))
 
 
 def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
-    """Yield the name of each gate whose `files` match no tracked file, and the remark on it.
+    """Yield the name of each gate whose `files` match no tracked file, and a remark on it.
 
-    Also of one in a hook that is about a commit message, which is the only file to match there. An
-    empty array of patterns is meant so. Raises: GitError if git cannot be asked.
+    Hooks for commit messages have only the message's file to match. An empty array of patterns is
+    intended. Raises: GitError if git fails.
     """
     selecting = [(gate, gate.files) for gate in config.gates if gate.files]
     tracked = repo.git.names("ls-files", "-z") if selecting else []

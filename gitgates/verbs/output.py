@@ -1,7 +1,7 @@
-"""Standard output and error of the verbs: an error of writing is reported at the end.
+"""Standard output and error for verbs: write errors are reported at the end.
 
-A verb that has begun to change something must not be ended by a full disk behind `>`. A reader that
-goes away (`gitgates check | head -1`) has what it wanted: that is no failure at all.
+A full disk behind `>` must not end a verb that has begun to change something. If a reader goes
+away (`gitgates check | head -1`), it has what it wanted: that is no failure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _lost: list[str] = []  # why standard output could not be written
 
 
 class _Sink(io.RawIOBase):
-    """A terminal as a raw stream of Python."""
+    """A terminal as a raw Python stream."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
@@ -53,9 +53,9 @@ class _Sink(io.RawIOBase):
         return os.isatty(self._terminal.fd)
 
     def write(self, data: ReadableBuffer) -> int:
-        content = bytes(data)
-        self._terminal.write(content)
-        return len(content)
+        written = bytes(data)
+        self._terminal.write(written)
+        return len(written)
 
 
 class _Stream(io.TextIOWrapper):
@@ -72,7 +72,7 @@ class _Stream(io.TextIOWrapper):
 
 
 def replace_streams() -> None:
-    """Replace `sys.stdout` and `sys.stderr` by these streams."""
+    """Replace `sys.stdout` and `sys.stderr` with these streams."""
     sys.stdout = _stream(stdout(), sys.stdout)
     sys.stderr = _stream(open_terminal(2, environ.read()), sys.stderr)
 
@@ -88,17 +88,17 @@ def dump(data: bytes) -> None:
 
 
 def write_junit(path: str, decision: Decision, hook: str) -> None:
-    """Write a run of a hook's gates as JUnit XML.
+    """Write the results of a hook's gates as JUnit XML.
 
     Raises: UsageError if the file cannot be written.
     """
-    from gitgates.report.documents import junit_xml  # seldom asked for
+    from gitgates.report.documents import junit_xml  # rarely needed
 
     write_report("--junit", path, junit_xml(decision, hook))
 
 
 def write_report(option: str, path: str, report: bytes) -> None:
-    """Write a report to the file that an option names.
+    """Write a report to the file named by an option.
 
     Raises: UsageError if the file cannot be written.
     """
@@ -116,7 +116,7 @@ def print_json(document: object) -> None:
 
 
 def table(rows: list[tuple[str, ...]], *, right: tuple[int, ...] = ()) -> str:
-    """Format rows as aligned columns, some of them to the right."""
+    """Format rows as aligned columns. `right`: the numbers of right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(
@@ -129,9 +129,9 @@ def table(rows: list[tuple[str, ...]], *, right: tuple[int, ...] = ()) -> str:
 
 
 def flush_streams(status: int) -> int:
-    """Report an error of standard output; return the exit status of the process.
+    """Report a write error on standard output; return the exit status of the process.
 
-    What is lost on standard error has no place to be said; the status stands for it.
+    Errors on standard error cannot be reported.
     """
     sys.stdout.flush()
     if not _lost:
@@ -142,13 +142,13 @@ def flush_streams(status: int) -> int:
 
 
 def _stream(terminal: Terminal, before: TextIO | None) -> TextIO:
-    # Without a file behind it, such a stream is None.
+    # A stream without a file is None.
     encoding = before.encoding if before else "utf-8"
     errors = before.errors if before and before.errors != "strict" else "backslashreplace"
     only_ascii = codecs.lookup(encoding).name == "ascii"
     stream = _Stream(
         io.BufferedWriter(_Sink(terminal)),
-        encoding="utf-8" if only_ascii else encoding,  # click would write UTF-8, and past us
+        encoding="utf-8" if only_ascii else encoding,  # else click would write UTF-8 itself
         errors=errors,
         line_buffering=True,
     )

@@ -1,4 +1,4 @@
-"""The repository of the current folder, and its configuration, for verbs."""
+"""The current folder's repository and its configuration, for verbs."""
 
 from __future__ import annotations
 
@@ -33,27 +33,24 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 _EDIT_WAIT_S = 10.0
-_INIT_FOUND_NOTHING = "init.found-nothing"  # a file of the state, empty
+_INIT_FOUND_NOTHING = "init.found-nothing"  # an empty file in the state folder
 WRITE_A_GATE = (
     'Write a gate into gitgates.toml: [gates.test] with command = "make test", or the '
     'command that checks this project, and [hooks.pre-commit] with gates = ["test"]'
 )
-# Options with which a verb writes nothing, or asks a person first, which takes long.
+# With these options, a verb writes nothing, or first asks a person, which takes long.
 _WITHOUT_LOCK = ("dry_run", "tries")
 
 
 def current_repo() -> Repo:
-    """Return the repository of the current folder.
-
-    Raises: GitError if there is none.
-    """
+    """Return the current folder's repository. Raises: GitError if there is none."""
     return find_repo(current_folder(), environ.read())
 
 
 def edits_files(verb: Callable[_P, int]) -> Callable[_P, int]:
-    """Decorate a verb that reads, changes and writes files of the user's: one runs at a time.
+    """Decorate a verb that edits the user's files, so that only one such verb runs at a time.
 
-    Raises: LockError if another one goes on for long; StateError if there can be no lock.
+    Raises: LockError if another one takes long; StateError if the lock cannot be created.
     """
 
     @wraps(verb)
@@ -63,7 +60,7 @@ def edits_files(verb: Callable[_P, int]) -> Callable[_P, int]:
         try:
             state_abs = current_repo().shared_state_abs
         except GitError:
-            return verb(*args, **kwargs)  # which says itself whether it needs one
+            return verb(*args, **kwargs)  # the verb reports it, if it needs a repository
         path_abs = f"{state_abs}/edits.lock"
         try:
             os.makedirs(state_abs, mode=0o700, exist_ok=True)
@@ -81,27 +78,27 @@ def edits_files(verb: Callable[_P, int]) -> Callable[_P, int]:
 
 
 def restore_interrupted(verb: str) -> None:
-    """Restore what a killed run had stashed here, as every verb does first.
+    """Restore what a killed run had stashed here; each verb does so first.
 
-    Raises: StateError if something was damaged; `doctor` goes on to say what is wrong.
+    Raises: StateError if something was damaged, except for `doctor`, which reports it.
     """
     try:
         repo = current_repo()
     except GitError:
-        return  # a verb that needs a repository says so itself
-    if verb != "doctor":  # there it is one of the findings
+        return  # the verb reports it, if it needs a repository
+    if verb != "doctor":  # which has a finding for it
         _warn_of_owner(repo)
     try:
         recover_and_report(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
     except GitgatesError as error:
         if verb != "doctor":
             raise
-        if not os.path.isdir(f"{repo.state_abs}/rescue"):  # else it is one of the findings
+        if not os.path.isdir(f"{repo.state_abs}/rescue"):  # else doctor has a finding for it
             click.echo(f"gitgates: {error}", err=True)
 
 
 def _warn_of_owner(repo: Repo) -> None:
-    """Say if another user's state cannot be seen: what a verb finds may not be all."""
+    """Warn if another user's state cannot be read, so that a verb may not find everything."""
     try:
         require_access(repo.state_abs)
     except StateError as error:
@@ -109,10 +106,10 @@ def _warn_of_owner(repo: Repo) -> None:
 
 
 def config_root(cwd_abs: str) -> str:
-    """Return the folder of the configuration: the repository's root.
+    """Return the configuration's folder: the repository's root.
 
-    Outside of one: the nearest folder upwards with one of our files, so a configuration can be
-    checked where git is not.
+    Outside a repository: the nearest parent folder with one of our files, so that a configuration
+    can be checked without git.
 
     Raises: OwnershipError if git does not trust the repository.
     """
@@ -130,10 +127,7 @@ def config_root(cwd_abs: str) -> str:
 
 
 def configuration(repo: Repo) -> Config:
-    """Return the configuration of a repository.
-
-    Raises: ConfigError if it has problems, or if there is none.
-    """
+    """Return a repository's configuration. Raises: ConfigError if it is missing or invalid."""
     config = load(repo.root_abs, repo.config_cache_abs)
     if config is None:
         raise no_configuration(repo.root_abs, repo)
@@ -154,19 +148,19 @@ def no_configuration(root_abs: str, repo: Repo | None = None) -> ConfigError:
 
 
 def first_step(repo: Repo | None) -> str:
-    """Return how to begin; `gitgates init` only if it has not come back with nothing here."""
+    """Return how to begin; `gitgates init` is suggested unless it has found nothing here."""
     if repo and has_found_nothing(repo):
         return WRITE_A_GATE
     return "To create one: gitgates init"
 
 
 def has_found_nothing(repo: Repo) -> bool:
-    """Return whether `gitgates init` has found nothing to propose."""
+    """Return whether `gitgates init` found nothing to propose."""
     return os.path.exists(f"{repo.state_abs}/{_INIT_FOUND_NOTHING}")
 
 
 def note_nothing_found(repo: Repo) -> None:
-    """Note that `gitgates init` has found nothing to propose. Raises: OSError."""
+    """Record that `gitgates init` found nothing to propose. Raises: OSError."""
     make_folder(repo.state_abs)
     replace_file(f"{repo.state_abs}/{_INIT_FOUND_NOTHING}", b"", sync=False)
 
@@ -174,7 +168,7 @@ def note_nothing_found(repo: Repo) -> None:
 def post_message(repo: Repo, draft: Message) -> str:
     """Append to the message log, with the commit and branch; return the message's id.
 
-    Raises: UsageError if the draft makes no sense; GitError if git does not exist; StateError
+    Raises: UsageError if the draft is invalid; GitError if git does not exist; StateError
     if the log cannot be written.
     """
     branch, commit = repo.git.ask_all(
@@ -182,11 +176,11 @@ def post_message(repo: Repo, draft: Message) -> str:
         ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"),
     )
     try:
-        # Not each file of an untracked folder: one name is as good as a thousand.
+        # `normal`: one name per untracked folder is enough.
         status = repo.git.ask("status", "--porcelain", "-z", "--untracked-files=normal")
         dirty = bool(status.exit_status or status.stdout)
     except GitError:
-        dirty = True  # it did not come to an end
+        dirty = True  # git did not finish
     draft = draft._replace(
         commit=commit.stdout.decode("ascii", "replace").strip(),
         branch=os.fsdecode(branch.stdout).rstrip("\n").removeprefix("refs/heads/"),
@@ -201,8 +195,8 @@ _NAME = "info/exclude"
 def exclude(repo: Repo, name: str) -> str:
     """Add a file at the root to `info/exclude`; return a message about it.
 
-    Nothing is done or said if it does not exist, or is tracked or ignored already.
-    The file is that of all worktrees. Git reads no other one that is not shared with everybody.
+    It does nothing and returns "" if the file does not exist, or is already tracked or ignored.
+    All worktrees share `info/exclude`; git reads no other file that is private to a clone.
     """
     if not os.path.lexists(f"{repo.root_abs}/{name}"):
         return ""
@@ -213,7 +207,7 @@ def exclude(repo: Repo, name: str) -> str:
             return ""
         _append(f"{repo.common_dir_abs}/{_NAME}", f"/{name}\n".encode())
     except GitError:
-        return ""  # git cannot say: whoever asked meets the same
+        return ""  # the caller will meet the same error
     except OSError as error:
         why = error.strerror or str(error)
         return f"{name} is not ignored by git, and .git/{_NAME} cannot be written: {why}"

@@ -1,6 +1,6 @@
 """Run a verb as a tool of the Model Context Protocol, as the agent's own shell would.
 
-Which agent calls it, the hook before the tool adds: `caller`, as `--caller` is added to a shell
+The hook before the tool call adds `caller`, which names the agent, as it adds `--caller` to a shell
 command.
 """
 
@@ -15,27 +15,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable
 
-_GRACE_S = 10.0  # more than gates get to end
+_GRACE_S = 10.0  # longer than gates get to end
 
 
 def by(caller: str) -> tuple[str, ...]:
-    """Return the option that names the caller."""
+    """Return the option that names the calling agent."""
     return (f"--caller={caller}",) if caller else ()
 
 
 async def run_verb(*words: str) -> str:
-    """Run a verb; return what it prints. If the call is cancelled, the verb is ended.
+    """Run a verb; return what it prints. If the call is cancelled, end the verb.
 
-    Raises: ToolError with that, if the verb could not do what it is for.
+    Raises: ToolError with the output, if the verb failed.
     """
     import anyio
     from mcp.server.mcpserver.exceptions import ToolError
 
-    # -P: what lies in the agent's folder is not imported. Our own standard input is the agent's.
+    # -P: import nothing from the agent's folder. Our own standard input belongs to the agent.
     argv = [sys.executable, "-P", "-m", "gitgates", *words]
     try:
         child: Any = await anyio.open_process(argv)
-    except (OSError, ValueError) as error:  # such as one that is too long, or has a NUL
+    except (OSError, ValueError) as error:  # such as an argument that is too long, or has a NUL
         why = getattr(error, "strerror", "") or error
         raise ToolError(
             f"`gitgates {words[0]}` cannot be run with these arguments: {why}"
@@ -52,7 +52,7 @@ async def run_verb(*words: str) -> str:
                 group.start_soon(read, 0, child.stdout)
                 group.start_soon(read, 1, child.stderr)
         except anyio.get_cancelled_exc_class():
-            child.terminate()  # it ends its gates, which would go on if it were killed
+            child.terminate()  # so that it ends its gates, which would outlive a killed process
             with anyio.move_on_after(_GRACE_S, shield=True):
                 await child.wait()
             raise

@@ -179,7 +179,7 @@ NONSENSE = [
     (["manuel"], "no hook or gate `manuel`\n  Did you mean `manual`?"),
     (["ecko"], "no hook or gate `ecko`\n  Did you mean `echo`?"),
     (["echo", "ecko"], "no gate `ecko`\n  Did you mean `echo`?"),
-    (["echo", "pre-push"], "no gate `pre-push`\n  The name of the hook comes first."),
+    (["echo", "pre-push"], "no gate `pre-push`\n  The hook's name comes first."),
     (["--skip", "ecko"], "no gate `ecko`\n  Did you mean `echo`?"),
     (["--glob", "*.rs"], "no file matches --glob *.rs\n  Patterns are as in .gitignore"),
     (["--glob", "*.txt", "--glob", "*.{a,b}"], "--glob *.{a,b}: expected a pattern as in"),

@@ -221,7 +221,7 @@ def test_the_next_session_receives_a_handoff(tmp_path: Path) -> None:
     assert "handed over as" in first.told(3)
     second = scene.start("thanks")
     text = second.told(0).partition("An earlier session handed over its work (")[2]
-    assert "its content is as it was then" in text
+    assert "its content is unchanged" in text
     assert "The parser is done; next are its tests." in text
     third = scene.start("and me?")
     assert "handed over its work" not in third.told(0)

@@ -178,7 +178,7 @@ def test_after_a_compaction_the_context_is_there_again(tmp_path: Path) -> None:
 def test_a_person_is_asked_and_where_there_is_none_it_is_denied(tmp_path: Path) -> None:
     scene = scene_in(tmp_path, OPTIONAL + 'ask = ["migrations/**"]\n')
     run = scene.run(write(scene.at("migrations/1.sql"), "1"), "end")
-    assert "a person must permit changes of migrations/1.sql" in run.told(1)
+    assert "a person must permit changes to migrations/1.sql" in run.told(1)
     assert "this session has no person to ask" in run.told(1)
     assert decisions(run) == ["deny"]
     assert not scene.at("migrations/1.sql").exists()
@@ -200,9 +200,7 @@ def test_a_headless_run_is_held_to_its_intent(tmp_path: Path) -> None:
     assert "requires an intent to be selected" in run.told(1)
     outside = "files outside the scope of"
     assert f"This command has changed {outside} INT-001: web/list.py" in run.told(3)
-    assert f"This work has changed {outside} any intent that is held here: web/list.py" in (
-        run.told(4)
-    )
+    assert f"This work has changed {outside} any intent held here: web/list.py" in (run.told(4))
     assert scene.repo.git("show", "--format=", "--name-only") == "api/a.py"
 
 
@@ -228,10 +226,7 @@ def test_an_agent_that_rewrites_the_rules_gains_nothing(tmp_path: Path) -> None:
     assert "requires an intent to be selected" in run.told(8)
     assert run.answers("Stop")[0]["decision"] == "block"
     said = run.answers("Stop")[0]["systemMessage"]
-    assert (
-        f"{FILE} differs from HEAD at the start of the session, and does not apply to agents"
-        in said
-    )
+    assert f"{FILE} differs from HEAD at session start, so it does not apply to agents" in said
     assert "table intents" in said
     assert file.read_text() == "one\n"
     scene.repo.write(FILE, INTENTS.replace("api/**", "**"))  # by the person

@@ -34,7 +34,7 @@ def test_changes(says: str) -> None:
 
 def test_a_variable_that_is_gone() -> None:
     was, now = environment_state(ENV, "/w"), environment_state({"CI": ""}, "/w")
-    assert environment_difference(was, now) == "the variable PATH is not set any more"
+    assert environment_difference(was, now) == "the variable PATH is no longer set"
 
 
 def test_what_says_who_sits_where_does_not_count() -> None:

@@ -1,4 +1,4 @@
-"""`gitgates advice`: guidance for agents, and commands at moments of their work."""
+"""`gitgates advice`: guidance for agents, and commands that run as hooks of their work."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _save(repo: Repo, edit: Edit) -> None:
 @click.option("--all", "every", is_flag=True, help="Include closed ones.")
 @format_option
 def list_advice(*, every: bool, fmt: str) -> int:
-    """List all advice, with its hook and whom it is for."""
+    """List all advice, with hooks and targets."""
     advice = advice_of(configuration(current_repo()))
     _print(tuple(entry for entry in advice if every or entry.status in LIVE), fmt)
     return OK
@@ -255,7 +255,7 @@ def remove_advice(name: str, *, token: str) -> int:
 
 
 @command.command("hooks")
-@click.option("--trigger", type=click.Choice(TRIGGERS), help="Only those of this trigger.")
+@click.option("--trigger", type=click.Choice(TRIGGERS), help="Only hooks with this trigger.")
 @_with(_IDENTITY_OPTIONS)
 @click.option("--dry-run", is_flag=True, help="Show what would run, and where, without running it.")
 @format_option
@@ -281,10 +281,10 @@ def _who(options: Mapping[str, str]) -> Identity:
 
 
 @command.command("run")
-@click.option("--trigger", type=click.Choice(TRIGGERS), required=True, help="The moment.")
+@click.option("--trigger", type=click.Choice(TRIGGERS), required=True, help="The trigger.")
 @_with(_IDENTITY_OPTIONS)
 def run(trigger: str, **who: str) -> int:
-    """Run the hooks of a trigger now, in the current folder.
+    """Run a trigger's hooks now, in the current folder.
 
     Exit status 0: no blocking hook failed. 1: one failed.
     """
@@ -296,11 +296,11 @@ def run(trigger: str, **who: str) -> int:
 
 
 def run_hooks(repo: Repo, config: Config, trigger: str, who: Identity) -> int:
-    """Run the hooks of a trigger, and show it; return the exit status.
+    """Run a trigger's hooks, and show them; return the exit status.
 
     Raises: GitgatesError if they cannot be run.
     """
-    from gitgates.features.advice.git_hooks import run_by_hand  # what runs gates is slow to load
+    from gitgates.features.advice.git_hooks import run_by_hand  # slow to load
 
     terminal, began_s = stdout(), time.time()
     console = Console(terminal)

@@ -1,4 +1,4 @@
-"""`gitgates handoff`: leave the work to the next session."""
+"""`gitgates handoff`: hand the work over to the next session."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _NO_MESSAGE = "(no message)"
 def command(to: str, message: str, session: str) -> int:
     """Run the before-handoff hooks, and hand the work over to the next session.
 
-    The next session in this worktree, or the first one of the given name, receives the message,
-    the intent, the content, open failures and the state of the review.
+    The next session in this worktree, or the first one with the given name, receives the message,
+    the intent, the content's snapshot, open failures and the state of the review.
 
-    Exit status 0: the work was handed over. 1: a blocking hook failed, and it was not.
+    Exit status 0: the work was handed over. 1: it was not, because a blocking hook failed.
     """
     repo, env = current_repo(), environ.read()
     config = configuration(repo)
@@ -60,7 +60,7 @@ def command(to: str, message: str, session: str) -> int:
 
 
 def _caller(repo: Repo, session: str) -> Caller | None:
-    """Return the session that hands over; None if none is known. Raises: as `find_caller`."""
+    """Return the session that hands over; None if it is unknown. Raises: as `find_caller`."""
     try:
         return find_caller(repo, environ.read(), session=session)
     except UsageError:
@@ -87,7 +87,7 @@ def _state(repo: Repo, config: Config, caller: Caller | None) -> dict[str, objec
 
 
 def _failures(call: Call) -> list[str]:
-    """Return the gates that did not pass when the session stopped last."""
+    """Return the gates that did not pass when the session last stopped."""
     last = {
         (entry.hook, entry.agent, entry.gates): entry
         for entry in call.session.rounds

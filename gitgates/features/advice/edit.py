@@ -1,6 +1,6 @@
-"""Add, change and remove advice in the settings files; every other byte is left unchanged.
+"""Add, change and remove advice in the settings files, without changing any other byte.
 
-tomlkit changes the text of one table alone; the new file is parsed and compared. Cold.
+tomlkit changes the text of one table only; the new file is parsed and compared. Cold.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from gitgates.features.advice.keys import TABLE, id_of, slug
 if TYPE_CHECKING:
     from gitgates.config.sources import Raw
 
-# Before each header, and each comment right above one.
+# Matches before each header, or before the comments directly above it.
 _PART = re.compile(r"^(?=(?:[ \t]*#.*\n)*[ \t]*\[)", re.MULTILINE)
-# From an empty line on: comments that belong to no table.
+# Matches from an empty line on: comments that belong to no table.
 _REST = re.compile(r"^[ \t\r]*\n(?:[ \t\r]*(?:#.*)?\n)*(?:#.*)?\Z", re.MULTILINE)
 
 
@@ -39,14 +39,14 @@ def parse_advice(table: dict[str, Any], source: str) -> tuple[Advice, tuple[Prob
 
 
 def new_id(title: str, existing_ids: Container[str]) -> str:
-    """Return an id for a title that no other advice has."""
+    """Return an unused id for a title."""
     name = slug(title) or TABLE.name
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(candidate for candidate in names if candidate not in existing_ids)
 
 
 def add(raw: Raw, table: dict[str, Any], *, local: bool) -> edit.Edit:
-    """Return the edit that appends an entry to the shared settings, or to the local ones.
+    """Return the edit that appends an entry to the shared or the local settings.
 
     Raises: ConfigError if there are problems, or would be.
     """
@@ -67,7 +67,7 @@ def change(raw: Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
     """
     file, place, expected, tables = _find(raw, name)
     if "title" in values and "id" not in tables[place]:
-        values = {"id": name, **values}  # so far derived from the title
+        values = {"id": name, **values}  # which was derived from the title
     merged = {**tables[place], **values}
     tables[place] = {key: value for key, value in merged.items() if value is not None}
     refusal = _by_hand(file, name, [tables[place]])
@@ -97,12 +97,12 @@ def remove(raw: Raw, name: str) -> edit.Edit:
     del tables[place]
     if not tables:
         del edit.at(expected, PREFIXES[file])[TABLE.name]
-    end = len(before.rstrip("\n")) + 1  # with its line end as it is
+    end = len(before.rstrip("\n")) + 1  # including its line end
     return _checked(raw, file, before[:end] + after, expected=expected, refusal=refusal)
 
 
 def _find(raw: Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]]:
-    """Return the location of an entry: file, index, the parsed file, and all advice in it."""
+    """Return an entry's location: file, index, the parsed file, and all advice in it."""
     for file in FILES:
         parsed: Any = parse_toml(edit.text_of(raw, file))
         try:
@@ -116,7 +116,7 @@ def _find(raw: Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]]:
 
 
 def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, str, str]:
-    """Return the text before a table of the array, that of the table, and that after it."""
+    """Return the text before a table in the array, the table's text, and the text after it."""
     parts = _PART.split(text)
     header = "[[" + ".".join((*PREFIXES[file], TABLE.name))
     starts = [re.sub(r"[\s'\"]", "", part.partition("]")[0]) for part in parts]
@@ -132,7 +132,7 @@ def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, s
 def _checked(
     raw: Raw, file: str, text: str, *, expected: object, refusal: ConfigError
 ) -> edit.Edit:
-    """Return the edit of a file to a text, which must parse to the expected tables."""
+    """Return the edit that gives a file a new text, which must parse to the expected tables."""
     try:
         parsed = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
@@ -143,7 +143,7 @@ def _checked(
 
 
 def _unempty(tables: Any) -> Any:  # noqa: ANN401 - as tomllib has them
-    """Return tables without those that are empty: a header that was only a prefix is left out."""
+    """Return tables without empty ones, such as those of a header that is only a prefix."""
     if not isinstance(tables, dict):
         return tables
     return {k: nested for k, v in tables.items() if (nested := _unempty(v)) != {}}
@@ -153,6 +153,6 @@ def _by_hand(file: str, name: str, tables: list[dict[str, Any]]) -> ConfigError:
     lines = edit.to_toml((*PREFIXES[file], TABLE.name), tables) if tables else ""
     return ConfigError(
         f"{file}: `{name}` cannot be changed without rewriting other parts of the file",
-        f"Write each [[…{TABLE.name}]] with a header of its own, or change it by hand"
+        f"Write each [[…{TABLE.name}]] with its own header, or change it by hand"
         + (f" to:\n\n{lines}" if lines else "."),
     )

@@ -1,4 +1,4 @@
-"""The environment names of advice."""
+"""Environment variables for advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entry that hooks of advice write into a session's journal, and the state folded from it."""
+"""The journal entry that advice hooks write, and the state folded from it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @entry("advice")
 class AdviceEntry(LazyRecord):
-    """The command of an advice entry has run."""
+    """An advice entry's command has run."""
 
-    id: str  # the id of the entry
+    id: str  # the entry's id
     hash: str  # a hash of the entry
     trigger: str  # session-end, before-commit, …
     status: str  # passed, failed, …, as for a gate
@@ -27,7 +27,7 @@ class AdviceEntry(LazyRecord):
 class HookRuns(Record):
     """The latest results of advice hooks in a session."""
 
-    ran: Mapping[str, tuple[str, str]] = {}  # id and content → status, and the snapshot
+    ran: Mapping[str, tuple[str, str]] = {}  # id and hash → status, and the snapshot
 
 
 def _fold_run(state: Fact, fact: Fact) -> None:

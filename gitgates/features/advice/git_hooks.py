@@ -1,4 +1,4 @@
-"""Run the advice hooks without a session: at a git hook, or by hand."""
+"""Run advice hooks without a session: at a git hook, or by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOOKS = {"before-commit": "pre-commit", "before-push": "pre-push"}
 
 
 class AdviceCall(git_hooks.HookCall):
-    """The context of an event whose gates are the hooks of advice."""
+    """The context of an event whose gates are advice hooks."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class AdviceCall(git_hooks.HookCall):
         self.hooks: list[Advice] = []
 
     def configure(self, config: Config) -> None:
-        """Set the hook from the advice of a configuration."""
+        """Set the hook from a configuration's advice."""
         super().configure(config)
         self.hooks = hooks_at(advice_of(config), self.who, (self.trigger,))
         self.config = with_hooks(config, self.hook, self.hooks, self.folder)
@@ -66,7 +66,7 @@ class AdviceCall(git_hooks.HookCall):
 
 
 def decide_hook(call: git_hooks.HookCall) -> Verdict:
-    """Run the advice of a git hook beside its gates; return the verdict."""
+    """Run a git hook's advice beside its gates; return the verdict."""
     who = identify(call.env)
     advice_call = AdviceCall(call.event, call.repo, call.listener, trigger=call.kind, who=who)
     advice_call.options, advice_call.contents = call.options, call.contents
@@ -85,7 +85,7 @@ def decide_hook(call: git_hooks.HookCall) -> Verdict:
 
 
 def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
-    """Return the plan of the advice of a git hook; None if there is none."""
+    """Return the plan for a git hook's advice; None if there is none."""
     advice_call = AdviceCall(
         event, repo, Listener(), trigger=kind_of(event.name), who=identify(repo.env)
     )
@@ -99,7 +99,7 @@ def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
 def run_by_hand(
     repo: Repo, config: Config, listener: Listener, *, trigger: str, who: Identity, folder: str
 ) -> AdviceCall:
-    """Run the hooks of a trigger in the working tree as it is.
+    """Run a trigger's hooks in the current working tree.
 
     Raises: as `AdviceCall.run`.
     """

@@ -1,6 +1,6 @@
-"""Which advice is for whom, in which order, and an advice hook as a gate. Pure.
+"""Which advice is for whom, in which order, and advice hooks as gates. Pure.
 
-The rig, role and agent that an advice entry names must all be those of the caller.
+The rig, role and agent that an advice entry names must all match the caller's.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from gitgates.features.advice.facts import AdviceEntry
 
 TABLE = "advice"
-LIVE = ("open", "pinned")  # statuses of advice that is shown, and run
+LIVE = ("open", "pinned")  # the statuses of advice that is shown and run
 TRIGGERS = ("session-end", "before-commit", "before-push", "before-handoff")
-PREFIX = "advice:"  # of the gate's name
+PREFIX = "advice:"  # in a gate's name
 _HOOKS_HEAD = "Commands that run as hooks of your work (gitgates advice hooks):"
 _LONGEST_LINE = 300
 _SPECIFIC = ("agent", "role", "rig")  # the most specific first
 
 
 class Advice(Record):
-    """Guidance for agents; with a command, a hook that runs at a moment of their work."""
+    """Guidance for agents or, with a command, a hook of their work."""
 
     id: str
     title: str
@@ -34,7 +34,7 @@ class Advice(Record):
     status: str  # open, pinned, closed, tombstone
     priority: int  # 0 is the highest
     created_at: str  # ISO 8601 in UTC; empty: unknown
-    rig: str  # whom it is for; empty: any
+    rig: str  # the target; empty: any
     role: str
     agent: str
     hook_command: str
@@ -44,12 +44,12 @@ class Advice(Record):
 
 
 def advice_of(config: Config) -> tuple[Advice, ...]:
-    """Return all advice of a configuration."""
+    """Return all advice in a configuration."""
     return tuple(as_record(TABLE, entry, Advice) for entry in config.tables.get(TABLE, ()))
 
 
 class Identity(Record):
-    """The caller: the names that targets of advice are compared with."""
+    """The caller: the names with which advice targets are compared."""
 
     rig: str = ""
     role: str = ""
@@ -57,14 +57,14 @@ class Identity(Record):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names that there are."""
+        """Return the names that are set."""
         return tuple(name for name in self if name)
 
 
 def identify(
     env: Mapping[str, str], agent_type: str = "", *, rig: str = "", role: str = "", agent: str = ""
 ) -> Identity:
-    """Return the caller: by options, by the environment, or by the host's type of the agent."""
+    """Return the caller, by options, the environment, or the host's type for the agent."""
     return Identity(
         rig=rig or env.get("GITGATES_RIG", ""),
         role=role or env.get("GITGATES_ROLE", ""),
@@ -73,23 +73,23 @@ def identify(
 
 
 def applicable(advice: Sequence[Advice], who: Identity) -> list[Advice]:
-    """Return the live advice for a target, the most specific first.
+    """Return the live advice for a caller.
 
-    Then by priority, then the oldest first, then as they are written.
+    The most specific comes first; then by priority, oldest first, and as written.
     """
     matching = [entry for entry in advice if entry.status in LIVE and _is_for(entry, who)]
-    # Without its Z, a whole second comes before its fractions.
+    # Without its Z, a whole second sorts before its fractions.
     return sorted(matching, key=lambda a: (_distance(a), a.priority, a.created_at.rstrip("Z")))
 
 
 def hooks_at(advice: Sequence[Advice], who: Identity, triggers: Sequence[str]) -> list[Advice]:
-    """Return the advice with a command that applies at some triggers, in their order."""
+    """Return the applicable advice with a command for some triggers, in their order."""
     hooks = [hook for hook in applicable(advice, who) if hook.hook_command]
     return [hook for trigger in triggers for hook in hooks if hook.hook_trigger == trigger]
 
 
 def _is_for(advice: Advice, who: Identity) -> bool:
-    agents = (who.agent, who.agent.rpartition(":")[2])  # a bare name means a plugin's, too
+    agents = (who.agent, who.agent.rpartition(":")[2])  # a bare name also matches a plugin's
     return (
         advice.rig in ("", who.rig)
         and advice.role in ("", who.role)
@@ -102,7 +102,7 @@ def _distance(advice: Advice) -> int:
 
 
 def content_hash(advice: Advice) -> str:
-    """Return the digest of all fields of an advice entry, its hook included."""
+    """Return the digest of an advice entry's fields, including its hook."""
     import hashlib  # only if a hook has run
 
     content = "".join(f"{value}\0" for value in advice)
@@ -116,7 +116,7 @@ def with_hooks(config: Config, hook: Hook, hooks: Sequence[Advice], folder: str 
         gates=tuple(gate.name for gate in gates),
         strategy="collect",
         timeout_s=sum(gate.timeout_s for gate in gates)
-        + len(gates),  # each reaches its own limit first
+        + len(gates),  # so that each reaches its own limit first
     )
     others = tuple(other for other in config.hooks if other.name != hook.name)
     return config._replace(jobs=1, gates=gates, hooks=(*others, advice_hook))
@@ -141,7 +141,7 @@ def _command(advice: Advice) -> str:
 
 
 def records(decision: Decision, hooks: Sequence[Advice], tree: str = "") -> list[AdviceEntry]:
-    """Return what is recorded of each hook that has run, on a snapshot."""
+    """Return the journal entry for each hook that has run on a snapshot."""
     from gitgates.features.advice.facts import AdviceEntry  # only if one has run
 
     by_name = {f"{PREFIX}{hook.id}": hook for hook in hooks}
@@ -167,7 +167,7 @@ def describe(advice: Advice) -> str:
 
 
 def target_of(advice: Advice) -> str:
-    """Return whom an advice entry is for, such as `beads/polecat`; empty for everybody."""
+    """Return an advice entry's target, such as `beads/polecat`; empty for everybody."""
     names = [name or "*" for name in (advice.rig, advice.role, advice.agent)]
     while names and names[-1] == "*":
         names.pop()
@@ -175,9 +175,9 @@ def target_of(advice: Advice) -> str:
 
 
 def guidance(advice: Sequence[Advice], who: Identity, longest: int) -> str:
-    """Return the commands that will run, and the advice without one; what does not fit is counted.
+    """Return the commands that will run, and the advice without one.
 
-    A command whose failure is ignored is left out.
+    What does not fit is counted. A command whose failure is ignored is left out.
     """
     lines = [text for trigger in TRIGGERS if (text := _moment(advice, who, trigger))]
     head = [_HOOKS_HEAD, *lines] if lines else []
@@ -197,7 +197,7 @@ def guidance(advice: Sequence[Advice], who: Identity, longest: int) -> str:
 
 
 def _moment(advice: Sequence[Advice], who: Identity, trigger: str) -> str:
-    """Return a line on the commands of a trigger; empty for none."""
+    """Return a line on a trigger's commands; empty if there are none."""
     hooks = [hook for hook in hooks_at(advice, who, (trigger,)) if hook.hook_on_failure != "ignore"]
     titles = ", ".join(
         hook.title + (" (blocks)" if hook.hook_on_failure == "block" else "") for hook in hooks

@@ -1,4 +1,4 @@
-"""The array of tables `[[tool.gitgates.advice]]`, and the types of values that only it has."""
+"""The array of tables `[[tool.gitgates.advice]]`, and its own types of values."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _LONGEST_HOOK_COMMAND = 1000
 
 
 def slug(title: str) -> str:
-    """Return the id of an advice entry with this title: its words without accents.
+    """Return the id for an advice title: its words without accents.
 
-    A title in another script has none; its id is a checksum.
+    A title in a non-Latin script has no such words; its id is a checksum.
     """
-    import unicodedata  # advice that was added by a verb has an id
+    import unicodedata  # not needed for advice added by a verb, which has an id
     import zlib
 
     letters = unicodedata.normalize("NFKD", title.casefold())
@@ -127,7 +127,7 @@ _KEYS = (
     ).meaning("`closed` and `tombstone` advice is neither shown to agents nor run."),
     Key("priority", _PRIORITY, "2").meaning("From 0 (highest) to 4."),
     Key("created_at", _TIME, missing="").meaning(
-        "When it was created, such as `2026-01-31T12:00:00Z`: within a priority, the oldest "
+        "When it was created, such as `2026-01-31T12:00:00Z`. Within a priority, the oldest "
         "comes first."
     ),
     Key("rig", _TARGET, weaker="any", missing="").meaning("The rig that it is for. Unset: any."),
@@ -156,12 +156,12 @@ _KEYS = (
     ),
 )
 
-# Keys that have a meaning beside `hook_command` alone.
+# Keys that only make sense beside `hook_command`.
 _OF_COMMAND = ("hook_trigger", "hook_timeout", "hook_on_failure")
 
 
 def id_of(table: Mapping[str, Any]) -> str:
-    """Return the id of an advice entry: its own, or one made of its title; empty for neither."""
+    """Return an advice entry's id: its own, or one derived from its title; empty without either."""
     try:
         return str(_ID.parse(table["id"]))
     except (BadValue, KeyError):
@@ -185,8 +185,8 @@ def _validate(config: Config, settings: Settings) -> Iterator[Problem]:
 TABLE = Table(
     name=_NAME,
     keys=_KEYS,
-    meaning="Guidance for agents, and commands that run as hooks of their work, with one table "
-    "for each entry. `gitgates advice` writes them.",
+    meaning="Guidance for agents, and commands that run as hooks of their work: one table per "
+    "entry. `gitgates advice` writes them.",
     example='title = "Run the tests".',
     validate=_validate,
     id_of=id_of,

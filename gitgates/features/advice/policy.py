@@ -1,8 +1,8 @@
-"""The policy that shows agents their advice, and runs its hooks at moments of their work.
+"""The policy that shows agents their advice, and runs its hooks at certain events.
 
-A commit and a push are git's own hooks; if none of ours will run, the shell command of an agent
-that is about to do it. A session ends when the agent stops, or at the latest with itself. Before a
-compaction, what is for a handoff only warns: `gitgates handoff` is one.
+Commit and push hooks run in git's hooks or, if ours are not installed, before the agent's shell
+command. The session-end trigger applies when the agent stops, or at the latest when the session
+ends. Before a compaction, handoff hooks only warn; they can block `gitgates handoff`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _AROUND_S = 15.0  # for a snapshot, and for killing processes that do not end
 _LONGEST = 2000  # characters of guidance
-# trigger → the events that it may be at
+# trigger → the events at which it may occur
 _EVENTS: dict[str, tuple[EventKind, ...]] = {
     "session-end": ("turn-end", "session-end"),
     "before-commit": ("before-tool", "before-commit"),
@@ -34,7 +34,7 @@ _BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return session starts, at which advice is shown, and the events of its hooks."""
+    """Return session starts, at which advice is shown, and the events for its hooks."""
     live = [entry for entry in advice_of(config) if entry.status in LIVE]
     seconds: dict[EventKind, float] = dict.fromkeys(_BEGINNINGS if live else (), 0.0)
     for entry in live:
@@ -47,7 +47,7 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def person_verbs(call: Call) -> list[tuple[str, ...]]:
-    """Return the verbs that remove or weaken blocking advice."""
+    """Return the verbs that can remove or weaken blocking advice."""
     live = [entry for entry in advice_of(call.config) if entry.status in LIVE]
     blocking_ids = [entry.id for entry in live if entry.hook_on_failure == "block"]
     return [("advice", verb, name) for name in blocking_ids for verb in ("close", "edit", "remove")]
@@ -59,14 +59,14 @@ def runs_commands(config: Config) -> bool:
 
 
 def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
-    """Return the plan that runs beside the gates of a git hook; None if there is none."""
-    from gitgates.features.advice import git_hooks  # only to explain it
+    """Return the plan that runs beside a git hook's gates; None if there is none."""
+    from gitgates.features.advice import git_hooks  # only for `explain`
 
     return git_hooks.plan_of(event, repo, config)
 
 
 def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git
-    """Run the hooks of this moment, unless it is refused already; or show the guidance."""
+    """Run this event's hooks, unless it is already refused; or show the guidance."""
     if call.kind in ("before-commit", "before-push"):
         from gitgates.features.advice.git_hooks import (
             decide_hook,  # an agent's events do not need it
@@ -79,7 +79,7 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
     hooks = _before_tool(call, who) if call.kind == "before-tool" else _at(call, who)
     if so_far.level >= BLOCK or not hooks:
         return so_far
-    from gitgates.features.advice.run import decide_event  # most events have none to run
+    from gitgates.features.advice.run import decide_event  # rarely needed
 
     return so_far.joined(decide_event(call, hooks))
 
@@ -90,9 +90,9 @@ def _at(call: Call, who: Identity) -> list[Advice]:
 
 
 def _before_tool(call: Call, who: Identity) -> list[Advice]:
-    """Return the hooks before `git commit` or `git push` that only the agent's event knows of.
+    """Return the hooks before `git commit` or `git push` that only the agent's event can run.
 
-    Git's hook, which runs the others, does not know the type of a sub-agent.
+    Git's hook, which runs the others, does not know a sub-agent's type.
     """
     due: list[Advice] = []
     for trigger, verb in (("before-commit", "commit"), ("before-push", "push")):

@@ -1,4 +1,4 @@
-"""Run the hooks of advice at an agent's event, as gates; record and report the results."""
+"""Run advice hooks as gates, at an agent's event; record and report the results."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from gitgates.features.advice.items import Advice
     from gitgates.session.call import Call
 
-_MOST_LINES, _LONGEST_LINE = 3, 200  # of output shown to a person at once
-_LATER = 2000  # characters of the feedback for the agent with the next prompt
+_MOST_LINES, _LONGEST_LINE = 3, 200  # for output shown to a person at once
+_LATER = 2000  # characters of the feedback that the agent gets with its next prompt
 _OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked"}
 
 
 def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
-    """Run what is due; return the verdict."""
+    """Run the hooks that are due; return the verdict."""
     payload, is_end = call.payload, call.kind in ("turn-end", "session-end")
     if call.kind == "turn-end" and not call.ends_work:
         return Verdict()
@@ -50,7 +50,7 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
     if decision.verdict:
         run.save(decision, verdict.to_agent)
     entries: list[Any] = records(decision, hooks, tree)
-    if call.kind != "turn-end":  # there, the rounds that the breaker counts are those of gates
+    if call.kind != "turn-end":  # there, the breaker counts the gates' rounds
         entries.append(run.entry(_OUTCOMES[verdict.level], deciding(decision)))
     return verdict._replace(entries=(*entries, *verdict.entries))
 
@@ -58,7 +58,7 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
 def _is_due(call: Call, advice: Advice) -> bool:
     """Return whether a hook must run at an end: not twice on the same content, unless it blocks.
 
-    A blocking hook has to pass; the breaker limits its runs.
+    A blocking hook must pass; the breaker limits its runs.
     """
     status, tree = call.state(HOOK_RUNS).ran.get(f"{advice.id}:{content_hash(advice)}", ("", ""))
     may_be_skipped = status == "passed" or advice.hook_on_failure != "block"
@@ -66,7 +66,7 @@ def _is_due(call: Call, advice: Advice) -> bool:
 
 
 def _folder(call: Call) -> str:
-    """Return the agent's folder from the root; the root if it is outside."""
+    """Return the agent's folder relative to the root; the root if it is outside."""
     folder = os.path.relpath(
         os.path.realpath(call.payload.cwd_abs or call.repo.root_abs),
         os.path.realpath(call.repo.root_abs),
@@ -93,7 +93,7 @@ def _verdict(run: GateRun, decision: Decision) -> Verdict:
 
 
 def _first_lines(decision: Decision) -> str:
-    """Return the first lines of the output of hooks that did not pass, for a person."""
+    """Return the first output lines of hooks that did not pass, for a person."""
     from gitgates.core.clean import plain_line  # only if one has failed
 
     outputs = (
@@ -104,7 +104,7 @@ def _first_lines(decision: Decision) -> str:
 
 
 def is_about_to(verb: str, command: str) -> bool:
-    """Return whether a shell command runs `git commit`, or `git push`, or cannot be read."""
+    """Return whether a shell command runs `git commit` or `git push`, or cannot be parsed."""
     from gitgates.shell.repositories import GIT_WITH_VALUE
     from gitgates.shell.syntax import read_command_line
 

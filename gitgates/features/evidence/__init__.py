@@ -1,1 +1,1 @@
-"""Evidence that commits have passed their gates."""
+"""Evidence that commits passed their gates."""

@@ -47,8 +47,8 @@ _DONE = (GATED, ELSEWHERE, SQUASHED)
 _HELP = """List the commits of RANGE, and whether they passed their gates.
 
 RANGE is as in `git log`, such as origin/main..HEAD. Default: the commits that are not in the
-upstream of the branch, or in no remote. The hook is pre-commit, for a merge pre-merge-commit, as
-configured in the commit.
+branch's upstream, or not in any remote. The hook is pre-commit or, for a merge,
+pre-merge-commit, as configured in the commit.
 
 \b
 gated                    its gates passed on this content; in parentheses: the trusted
@@ -120,9 +120,9 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
 def _summary(
     verified_commits: list[VerifiedCommit], results: list[GateResult], *, strict: bool
 ) -> str:
-    """Return what was believed, of whom, and what ran here. `results`: of gates that were missing.
+    """Return what was believed from whom, and what ran here. `results`: those of missing gates.
 
-    Some of these may have reused a pass, of this machine or of others.
+    Some may have reused a pass, from this machine or others.
     """
     ran = sum(each.status not in _NOT_RUN and not is_reused(each) for each in results)
     makers = [each.maker or "" for each in results if is_reused(each)]
@@ -150,12 +150,12 @@ def _run_all(
 ) -> tuple[dict[str, str], list[GateResult]]:
     """Run the missing gates; return the state of each commit that failed, and the results."""
     failed: dict[str, str] = {}
-    config = Config()  # of the last one that failed
+    config = Config()  # the last failed commit's
     results: list[GateResult] = []
     for verified in todo:
         try:
             call = _run(verified, listener, strict=strict)
-        except (SetupError, errors.GitError) as error:  # others may well be laid out
+        except (SetupError, errors.GitError) as error:  # other commits may still be checked out
             _say(f"{verified.title}: {error.full_message}")
             failed[verified.commit.id], config = _COULD_NOT_RUN, verified.config
             continue
@@ -172,7 +172,7 @@ def _run_all(
 
 
 def _run(verified: VerifiedCommit, listener: Console | Listener, *, strict: bool) -> HookCall:
-    """Run the missing gates on a commit; return how that ended."""
+    """Run the missing gates on a commit; return how they ended."""
     call = run_missing(verified, current_repo(), listener, strict=strict)
     if isinstance(listener, Console) and call.decision and call.plan:
         stdout().write(listener.closing(call.decision, call.plan))
@@ -182,7 +182,7 @@ def _run(verified: VerifiedCommit, listener: Console | Listener, *, strict: bool
 def commit_fields(
     verified: VerifiedCommit, missing: tuple[str, ...], failed: str = ""
 ) -> dict[str, Any]:
-    """Return a commit and the state of its gates as data; `failed`: the state after a run now."""
+    """Return a commit and its gates' state as data; `failed`: the state after running them now."""
     return {
         "commit": verified.commit.id,
         "tree": verified.commit.tree,
@@ -197,7 +197,7 @@ def commit_fields(
 
 
 def _state(verified: VerifiedCommit, missing: tuple[str, ...]) -> str:
-    """Return the state of a commit, in the words of the help: the worst of its gates."""
+    """Return a commit's state, in the help's words: the worst of its gates."""
     if verified.problem or missing:
         is_idle = missing and all(verified.gates[name] == UNCHECKED for name in missing)
         return UNCHECKED if is_idle else _BYPASSED
@@ -207,14 +207,14 @@ def _state(verified: VerifiedCommit, missing: tuple[str, ...]) -> str:
 
 
 def why_of(row: dict[str, Any]) -> str:
-    """Return what determines the state of a commit: gates, or a problem."""
+    """Return what determines a commit's state: gates, or a problem."""
     decisive = row["state"] if row["state"] in (SKIPPED, LET_PASS) else None
     named = [name for name, end in row["gates"].items() if end == decisive]
     return ", ".join(row["missing"] or named) or plain_line(row["problem"])
 
 
 def _print(rows: list[dict[str, Any]], revisions: str | None) -> None:
-    """Print the commits, with the gates that determine their state."""
+    """Print the commits, with the gates that determine their states."""
     if not rows:
         click.echo(f"no {'' if revisions else 'unpushed '}commits to verify")
         return

@@ -1,8 +1,8 @@
-"""Evidence of what gates have checked, by content: from the log of proofs, and of trusted signers.
+"""Evidence of what gates have checked, by content, from the log of proofs and trusted signers.
 
-It has the status of gates on one tree, and the tree that the paths were compared with: a gate
-that takes paths has not checked what is the same in both. What the log has of commits is kept in a
-file beside it, with the digests of patches, after the log has dropped it.
+It contains the gates' statuses on a tree, and the tree with which the paths were compared: a gate
+that takes paths has not checked what is the same in both. The log's entries on commits are kept in
+a file beside it, with digests of patches, after the log has dropped them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.types import Gate
-    from gitgates.features.evidence.believed import Believed
+    from gitgates.features.evidence.checked_tree import Believed
     from gitgates.git.commits import Blob
     from gitgates.git.repo import Repo
     from gitgates.store.proofs import Proof
@@ -37,18 +37,18 @@ SKIPPED = "skipped"
 MISSING = "missing"
 UNCHECKED = "nothing was checked"
 _FILE = "commits"  # beside the log
-_VERSION = 1  # of it
+_VERSION = 1  # of that file
 _MOST_TREES = 10_000
 _UNKNOWN = "?"  # a base that no longer exists
-_MOST_AMENDS = 5  # behind which the same patch is searched for: each takes a process
-_AT_ONCE = 100  # patches that git computes, and that are in memory
+_MOST_AMENDS = 5  # across which the same patch is searched for: each takes a process
+_AT_ONCE = 100  # patches computed by git, and in memory
 
 
 class CommitEvidence:
-    """The evidence of this clone. What is new in the log is first taken into the file.
+    """Evidence in this clone. New entries in the log are first copied into the file.
 
-    `changes`: the pairs of trees that will be looked up, in that order. `writes`: the file may be
-    written.
+    `changes`: the pairs of trees that will be looked up, in that order. `writes`: whether the file
+    may be written.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class CommitEvidence:
         self._changes = list(changes)
         self._git = reading_git(repo)
         path_abs = f"{repo.shared_state_abs}/{FOLDER}/{_FILE}"
-        old_marks: dict[str, tuple[int, bytes]] = {}  # in the log, up to which all is in the file
+        old_marks: dict[str, tuple[int, bytes]] = {}  # in the log, up to which it was copied
         self._rows: dict[str, list[tuple[Any, ...]]] = {}  # by tree
         known = read_cached(path_abs)
-        if known and known[0] == _VERSION:  # of another, it may have other parts
+        if known and known[0] == _VERSION:  # another version may have other parts
             _version, old_marks, self._rows = known
         marks = dict(old_marks)
         for checked in self._complete(_from_log(read_all(repo.shared_state_abs, marks))):
@@ -74,19 +74,19 @@ class CommitEvidence:
                 rows.append(tuple(checked))
         try:
             if marks != old_marks and writes:
-                # If killed before this, they are added again.
+                # If killed before this, the next run adds them again.
                 newest = dict([*self._rows.items()][-_MOST_TREES:])
                 make_folder(os.path.dirname(path_abs))
                 replace_cached(path_abs, (_VERSION, marks, newest), sync=False)
         except OSError as error:
-            say(f"the evidence of new commits cannot be kept: {error}")
+            say(f"evidence about new commits cannot be stored: {error}")
         self._evidence: dict[str, list[CheckedTree]] = {}  # by tree
         self._patches: dict[str, list[CheckedTree]] | None = None
         self._digests: dict[tuple[str, str], str] = {}
-        # By gate: the blobs that it has checked, and the trees that they were in.
+        # gate → the blobs that it has checked, and the trees that they were in
         self._checked_blobs: dict[str, dict[Blob, set[str]]] = {}
-        self.trust_digest: Callable[[], str] = str  # of who is believed now; empty: nobody
-        self._gates: dict[str, dict[str, Gate]] = {}  # by tree, by name: as configured there
+        self.trust_digest: Callable[[], str] = str  # who is believed now; empty: nobody
+        self._gates: dict[str, dict[str, Gate]] = {}  # by tree and name, as configured there
 
     def _complete(self, checked_trees: list[CheckedTree]) -> list[CheckedTree]:
         """Return evidence with bases as trees, and with patches."""
@@ -98,7 +98,7 @@ class CommitEvidence:
         return [e._replace(patch=digests.get((e.base, e.tree), "")) for e in checked_trees]
 
     def of(self, tree: str) -> list[CheckedTree]:
-        """Return the evidence of one tree."""
+        """Return the evidence for one tree."""
         if tree not in self._evidence:
             rows = [CheckedTree(*fields) for fields in self._rows.get(tree, ())]
             self._evidence[tree] = [
@@ -107,7 +107,7 @@ class CommitEvidence:
         return self._evidence[tree]
 
     def _all(self) -> list[CheckedTree]:
-        """Return the evidence of all trees."""
+        """Return the evidence for all trees."""
         return [e for tree in self._rows for e in self.of(tree)]
 
     def find(
@@ -117,17 +117,17 @@ class CommitEvidence:
         paths: Iterable[str] = (),
         believed: Believed | None = None,
     ) -> str:
-        """Return the state of a gate for the change from one tree to another.
+        """Return a gate's state for the change from one tree to another.
 
-        `paths`: those of the change that the gate matches. `believed`: what others have signed of
-        this gate; files that they have checked in other trees count as not checked.
+        `paths`: the changed paths that the gate matches. `believed`: what others have signed about
+        this gate; files that they checked in other trees count as not checked.
         """
         base, tree = change
         if state := self._passed(gate, change, believed):
             return state
         evidence = self._of(tree, believed)
         if takes_paths(gate) and self._has_checked(gate, base, tree, paths):
-            # A revert, for example. Files that were never in one tree count as on another base.
+            # For example, a revert. Files that were never in one tree count as on another base.
             return GATED if any(e.covers(gate.name) for e in evidence) else ELSEWHERE
         if self._passed(gate, change, believed, let_pass=True):
             return LET_PASS
@@ -144,9 +144,9 @@ class CommitEvidence:
         *,
         let_pass: bool = False,
     ) -> str:
-        """Return GATED or ELSEWHERE; `let_pass`: for a gate that has failed, too. Empty: neither.
+        """Return GATED if the gate passed on this content, ELSEWHERE if on the same change.
 
-        It has passed on this content, or for this change on any base.
+        Empty if neither. `let_pass`: a failure counts, too.
         """
         base, tree = change
         evidence = self._of(tree, believed)
@@ -174,10 +174,10 @@ class CommitEvidence:
         *,
         let_pass: bool,
     ) -> list[tuple[str, bool]]:
-        """Return the trees from one back to that its paths were compared with, and so on to `base`.
+        """Return the trees from one back to `base`, by the tree with which each was compared.
 
-        More than one step is an amend, which checked only its own changes; steps before it
-        checked the rest. Each has whether the gate has run on the way.
+        More than one step means an amend, which checked only its own changes; earlier steps checked
+        the rest. Each comes with whether the gate has run on the way.
         """
         base, tree = change
         steps = [(tree, False)]
@@ -193,7 +193,7 @@ class CommitEvidence:
         return steps
 
     def _has_checked(self, gate: Gate, base: str, tree: str, paths: Iterable[str]) -> bool:
-        """Return whether an equal gate has checked each of these paths with this content."""
+        """Return whether an equal gate has checked each of these paths, with this content."""
         raw_paths = {os.fsencode(path) for path in paths}
         changed = changed_blobs(self._git, [(base, tree)]).get((base, tree), set())
         blobs = {blob for blob in changed if blob[0] in raw_paths}
@@ -225,12 +225,12 @@ class CommitEvidence:
             self._gates[tree] = {gate.name: gate for gate in gates}
 
     def _is_same(self, gate: Gate, tree: str) -> bool:
-        """Return whether the gate of that name in another tree runs the same check."""
+        """Return whether the gate with that name in another tree runs the same check."""
         other = self._gates[tree].get(gate.name)
         return other is not None and _checks(other) == _checks(gate)
 
     def _with_patch(self, base: str, tree: str, believed: Believed | None) -> list[CheckedTree]:
-        """Return the evidence of the same change on any base."""
+        """Return the evidence for the same change on any base."""
         if self._patches is None:
             self._patches = {}
             for e in self._all():
@@ -246,12 +246,12 @@ class CommitEvidence:
 
 
 def _checks(gate: Gate) -> tuple[object, ...]:
-    """Return the fields that define the check of a gate, whatever its name."""
+    """Return the fields that define a gate's check, without its name."""
     return gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.pass_files
 
 
 def _from_log(proofs: Iterable[Proof]) -> list[CheckedTree]:
-    """Return what the log has of commits; what a run has recorded has the same time."""
+    """Return the log's evidence about commits; all that a run recorded has the same time."""
     ends_by_run: dict[tuple[str, str, str, str, float], dict[str, str]] = {}
     believed_by_run: dict[tuple[str, str, str, str, float], dict[str, str]] = {}
     for proof in proofs:

@@ -1,4 +1,4 @@
-"""Refuse pushes with commits that bypassed their gates; run missing gates before."""
+"""Refuse pushes with commits that bypassed their gates; run missing gates first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the pushes, if they must be verified."""
+    """Return pushes, if they must be verified."""
     return (Need(kind="before-push"),) if config.verifies else ()
 
 
@@ -21,7 +21,7 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     """Verify the pushed commits; stop at the first that does not pass."""
     if so_far.level >= BLOCK:
         return so_far
-    # Cold: `needs` alone loads none of it.
+    # Cold: `needs` uses none of these.
     from gitgates.features.evidence.verification import run_missing, verify
     from gitgates.git.paths import pushed
     from gitgates.worktree.setup import setup_hints

@@ -1,7 +1,7 @@
-"""Verify that commits have passed the gates of their own hook, and run missing ones.
+"""Verify that commits passed their own hook's gates, and run missing ones.
 
-Each commit is planned again, with the configuration in it and the paths that it changes. A gate of
-that plan without a record is missing.
+Each commit is planned again, with its configuration and its changed paths. A gate in that plan
+without a record is missing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gitgates.core.policy import providers
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Config, Event, Hook
 from gitgates.engine.plan import find_hook, has_types, make_plan
-from gitgates.features.evidence.believed import Believed
+from gitgates.features.evidence.checked_tree import Believed
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
     GATED,
@@ -44,18 +44,18 @@ _BEST_FIRST = (GATED, ELSEWHERE, LET_PASS, SKIPPED, UNCHECKED, MISSING)
 
 
 class VerifiedCommit(Record):
-    """One commit, and the state of its gates."""
+    """A commit, and its gates' states."""
 
     commit: Commit
     event: Event  # its hook, and its paths
     config: Config
-    gates: Mapping[str, str]  # those that had to run → their state, as in commit_evidence.py
+    gates: Mapping[str, str]  # gate that had to run → its state, as in commit_evidence.py
     problem: str = ""  # with its configuration, so that its gates are unknown
-    signers: Mapping[str, str] = {}  # of gates whose state is believed → of whom
-    refused: tuple[str, ...] = ()  # why proofs of its other gates were not believed
+    signers: Mapping[str, str] = {}  # gate whose state is believed → who signed it
+    refused: tuple[str, ...] = ()  # why other gates' proofs were not believed
 
     def missing(self, *, strict: bool = False) -> tuple[str, ...]:
-        """Return the gates that have checked nothing; `strict`: of exactly this content."""
+        """Return the gates that did not check the commit; `strict`: not exactly this content."""
         return tuple(
             name
             for name, end in self.gates.items()
@@ -64,19 +64,19 @@ class VerifiedCommit(Record):
 
     @property
     def title(self) -> str:
-        """The id and the subject of the commit, for display."""
+        """The commit's id and subject, for display."""
         return f"{self.commit.id[:_SHORT]} {self.commit.subject}"
 
 
 class Verifier:
-    """All that says which gates have run: what this clone knows, and what others have signed."""
+    """All evidence about gates that ran: what this clone knows, and what others signed."""
 
     def __init__(
         self, repo: Repo, clone_evidence: CommitEvidence, say: Callable[[str], None]
     ) -> None:
         config = _config_here(repo)
         self._repo, self._clone_evidence = repo, clone_evidence
-        # At most one policy provides it.
+        # At most one policy provides this.
         self._signed = next(
             (provide(repo, config, say) for provide in providers(config, _SIGNED)), None
         )
@@ -84,16 +84,16 @@ class Verifier:
             clone_evidence.trust_digest = lambda: self._signed.trust_digest if self._signed else ""
 
     def read(self, commits: list[Commit]) -> None:
-        """Read what others have signed about commits at once."""
+        """Read what others have signed about commits, all at once."""
         if self._signed:
             self._signed.read(commit.tree for commit in commits)
 
     def has(self, tree: str) -> bool:
-        """Return whether there is any of a tree."""
+        """Return whether there is any evidence for a tree."""
         return bool(self._clone_evidence.of(tree) or (self._signed and self._signed.has(tree)))
 
     def judge(self, commit: Commit, config: Config | ConfigError) -> VerifiedCommit:
-        """Plan a commit again, and find the evidence of each gate that had to run."""
+        """Plan a commit again, and find the evidence for each gate that had to run."""
         name = "pre-merge-commit" if len(commit.parents) > 1 else "pre-commit"
         event = Event("git", name, self._repo.root_abs, paths=commit.paths, deleted=commit.deleted)
         if isinstance(config, ConfigError):
@@ -119,7 +119,7 @@ class Verifier:
 
 
 def asks_others(repo: Repo) -> bool:
-    """Return whether anybody is believed beside this clone."""
+    """Return whether anybody else's evidence is believed."""
     return bool(providers(_config_here(repo), _SIGNED))
 
 
@@ -127,7 +127,7 @@ def _config_here(repo: Repo) -> Config:
     try:
         return load(repo.root_abs, repo.config_cache_abs) or Config()
     except ConfigError:
-        return Config()  # nobody is believed; each commit is judged by its own
+        return Config()  # nobody else is believed; each commit is judged by its own configuration
 
 
 def verify(
@@ -137,15 +137,15 @@ def verify(
     *,
     writes: bool = True,
 ) -> list[VerifiedCommit]:
-    """Return commits with the state of their gates, parents first. `revisions`: as for git-log(1).
+    """Return commits with their gates' states, parents first. `revisions`: as for git-log(1).
 
-    `writes`: new evidence is kept.
+    `writes`: whether new evidence is stored.
 
     Raises: GitError.
     """
-    repo = repo.as_stored  # what is pushed is that
+    repo = repo.as_stored  # without replace refs: a push sends the stored objects
     commits = list_commits(repo.git, *revisions) if revisions else []
-    # Even without commits, so that it is kept when the log drops it.
+    # Even without commits, so that evidence is stored before the log drops it.
     changes = ((commit.parents[0], commit.tree) for commit in commits)
     clone_evidence = CommitEvidence(repo, say, changes, writes=writes)
     verifier = Verifier(repo, clone_evidence, say)
@@ -162,7 +162,7 @@ def _judge(repo: Repo, commits: list[Commit], verifier: Verifier) -> list[Verifi
 def _mark_squashes(
     repo: Repo, verified_commits: list[VerifiedCommit], verifier: Verifier
 ) -> list[VerifiedCommit]:
-    """Return the commits, with missing gates of a squash of gated commits marked as SQUASHED."""
+    """Return the commits; in a squash of gated commits, mark missing gates as SQUASHED."""
     if not any(MISSING in verified.gates.values() for verified in verified_commits):
         return verified_commits
     heads = gated_heads(repo, verifier.has)
@@ -174,7 +174,7 @@ def _mark_squashes(
 def _squash_of(
     repo: Repo, verified: VerifiedCommit, heads: list[str], verifier: Verifier
 ) -> VerifiedCommit | None:
-    """Return a commit as the squash of one of these heads; None if it is not one."""
+    """Return a commit, marked as the squash of one of these heads; None if it is none."""
     if MISSING not in verified.gates.values() or len(verified.commit.parents) > 1:
         return None
     if not (head := merged_head(repo, verified.commit, heads)):
@@ -186,7 +186,7 @@ def _squash_of(
     ends = [pair for branch_commit in judged for pair in branch_commit.gates.items()]
     gated = {name for name, end in ends if end != SKIPPED}
     let_pass = {name for name, end in ends if end == LET_PASS}
-    for branch_commit in judged:  # a gate of that name may be another one since
+    for branch_commit in judged:  # a gate with that name may have changed since
         gated &= _same_gates(verified.config, branch_commit.config)
     gates = {
         name: (LET_PASS if name in let_pass else SQUASHED)
@@ -201,7 +201,7 @@ def _squash_of(
 
 
 def _same_gates(config: Config, other: Config) -> set[str]:
-    """Return the names of the gates that are configured alike in two commits."""
+    """Return the names of the gates that are configured identically in two commits."""
     others = {gate.name: definition(gate) for gate in other.gates}
     return {gate.name for gate in config.gates if others.get(gate.name) == definition(gate)}
 
@@ -211,7 +211,7 @@ def _plan(repo: Repo, commit: Commit, config: Config, event: Event) -> Plan:
     plan = make_plan(config, hook, event, {})
     if not has_types(plan):
         return plan
-    from gitgates.worktree.checkouts import check_out  # only to look at types of files
+    from gitgates.worktree.checkouts import check_out  # only to read file types
 
     with check_out(repo, commit.id, None) as checkout:
         files_abs = checkout.repo.root_abs
@@ -242,7 +242,7 @@ _MOST_HEADS = 50  # each takes a process
 
 
 def gated_heads(repo: Repo, has_evidence: Callable[[str], bool]) -> list[str]:
-    """Return the tips of branches, and former HEADs, on whose trees gates have run; newest first.
+    """Return branch tips and former HEADs on whose trees gates have run, newest first.
 
     Raises: GitError.
     """
@@ -256,13 +256,13 @@ def gated_heads(repo: Repo, has_evidence: Callable[[str], bool]) -> list[str]:
 
 
 def merged_head(repo: Repo, squash: Commit, heads: list[str]) -> str:
-    """Return the head whose merge into the parent of a commit is its tree; empty if there is none.
+    """Return the head whose merge into a commit's parent gives its tree; empty if there is none.
 
     Git can do that without a working tree since 2.38. Raises: GitError.
     """
     try:
         git = storing_git(repo)
-    except OSError:  # the merge would have to be written: the gates of the squash are missing
+    except OSError:  # merge objects cannot be written: the squash's gates count as missing
         return ""
     for head in heads:
         merge = git.ask("merge-tree", "--write-tree", "--no-messages", f"{squash.id}^", head)

@@ -1,1 +1,1 @@
-"""Examples of a gate: content on which it must fail, and content on which it must pass."""
+"""A gate's examples: files on which it must fail, and files on which it must pass."""

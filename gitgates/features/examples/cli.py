@@ -1,4 +1,4 @@
-"""`gitgates test`: prove on examples that a gate can fail, and that it does not always."""
+"""`gitgates test`: prove with examples that a gate can fail, but does not always fail."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def command(names: tuple[str, ...], *, fmt: str, verbose: bool) -> int:
     """Run gates on their `examples`, and check that they fail and pass where they must.
 
     Default: all gates with examples. Each runs in a private checkout, with its own limits; the
-    working tree is not changed. A gate that could not start, crashed or timed out has not failed:
-    that proves nothing.
+    working tree is not changed. If a gate could not start, crashed or timed out, that proves
+    nothing.
 
     Exit status 0: every gate fails or passes on each example as it must. 1: one does not.
     """
@@ -78,7 +78,7 @@ def _select(config: Config, names: tuple[str, ...]) -> list[Gate]:
 
 
 def _print(gate: Gate, outcome: Outcome, *, shows_output: bool) -> None:
-    """Print how a gate has ended on an example; its output where it is asked for."""
+    """Print how a gate ended on an example and, if asked for, its output."""
     text = f"{gate.name}: {outcome.path}: {outcome.text}"
     click.echo(f"{plain_line(text, 0)} ({outcome.result.duration_s:.2f} s)")
     if shows_output:
@@ -87,7 +87,7 @@ def _print(gate: Gate, outcome: Outcome, *, shows_output: bool) -> None:
 
 
 def _summary(outcomes: list[Outcome]) -> str:
-    """Return what the examples of a gate have shown."""
+    """Return what a gate's examples have shown."""
     if all(outcome.is_expected for outcome in outcomes):
         return "can fail, and passes if it must"
     ends = {outcome.actual for outcome in outcomes}

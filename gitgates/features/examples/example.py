@@ -1,10 +1,9 @@
 """Run a gate on one of its examples, in a private checkout. Cold.
 
-An example is laid over the content of the working tree, as a tree of git: no file, index or lock of
-the user's is touched. It is not laid over nothing: a tool without its configuration would find that
-of the user's folder, which is above the checkout, and write its caches there. The gate runs in the
-checkout as in a repository of its own, so what it does there is not recorded for real runs, and no
-pass is reused.
+An example is laid over the working tree's content, as a git tree, so no file, index or lock of the
+user's is touched. An empty tree would not do: a tool without its configuration would find the one
+in the user's folder above the checkout, and write its caches there. The checkout is a repository of
+its own, so nothing is recorded for real runs, and no pass is reused.
 """
 
 from __future__ import annotations
@@ -34,27 +33,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FAIL, PASS = "fail", "pass"
-# Exit statuses of shells, xargs and docker for a command that could not run, or was killed.
+# Exit statuses from shells, xargs and docker if a command could not run, or was killed.
 _CRASHED = range(125, 193)
 
 
 class Outcome(Record):
-    """How a gate has ended on an example."""
+    """How a gate ended on an example."""
 
-    path: str  # of the example
+    path: str  # the example's
     expected: str  # FAIL, PASS
-    actual: str  # FAIL, PASS; empty: neither, so that nothing is proven
+    actual: str  # FAIL, PASS; empty: neither, so nothing is proven
     result: GateResult
-    notes: tuple[str, ...] = ()  # of the checkout, for a person
+    notes: tuple[str, ...] = ()  # on the checkout, for a person
 
     @property
     def is_expected(self) -> bool:
-        """Whether the gate does on the example what it must do."""
+        """Whether the gate ended as it must."""
         return self.actual == self.expected
 
     @property
     def text(self) -> str:
-        """How it has ended and what that says, for display."""
+        """How it ended and what that proves, for display."""
         if self.result.status == "failed" and self.result.exit_status in _CRASHED:
             end = f"could not run, or was killed (exit status {self.result.exit_status})"
         elif self.actual == FAIL and self.result.status == "passed":
@@ -76,9 +75,9 @@ def run_example(
     example: tuple[str, str],
     say: Callable[[str], None],
 ) -> Outcome:
-    """Run a gate on one of its `examples`. `snapshot`: the tree that the working tree holds.
+    """Run a gate on one of its `examples`. `snapshot`: the working tree's content, as a tree.
 
-    Raises: UsageError if there is no such example; as `check_out` and `run_plan`.
+    Raises: UsageError if there is no such example; and as `check_out` and `run_plan` do.
     """
     expected, path = example
     member = next((m for m in members_of(config) if gate.name.startswith(f"{m}:")), "")
@@ -112,7 +111,7 @@ def run_example(
 
 def _judge(gate: Gate, result: GateResult) -> str:
     if result.status == "passed":
-        # A fixer says with a change what a linter says with its exit status.
+        # A fixer's change means the same as a linter's exit status.
         return FAIL if gate.writes and result.changed_paths else PASS
     has_judged = result.status == "failed" and result.exit_status is not None
     return FAIL if has_judged and result.exit_status not in _CRASHED else ""
@@ -128,7 +127,7 @@ def _hook_of(config: Config, gate: Gate) -> str:
 def _lay_over(
     repo: Repo, gate: Gate, *, snapshot: str, path: str, folder: str
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the tree with an example in its root or in `folder/`, and the paths of the example.
+    """Return the tree with an example in its root or in `folder/`, and the example's paths.
 
     Raises: UsageError if the snapshot has no such file or folder.
     """

@@ -1,1 +1,1 @@
-"""Run gates at events of git and of agents."""
+"""Run gates at git's and agents' events."""

@@ -1,4 +1,4 @@
-"""One attempt of an agent to stop: run its gates, and decide whether it may."""
+"""An agent's attempt to stop: run the gates, and decide whether it may."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     FailuresByGate: TypeAlias = dict[str, tuple[Failure, ...]]
     Baselines: TypeAlias = dict[str, BaselineFailures]
 
-_MOST_NAMED = 10  # files of others
+_MOST_NAMED = 10  # others' files
 _RETRIED = ("failed", "timed-out")
-_ROUNDS = 4  # this many counts that go up and down are no accident
+_ROUNDS = 4  # if this many counts go up and down, it is no accident
 _OTHERS = (
     " A failure caused by them is not yours to fix: report it with `gitgates cannot-fix`, and "
     "name the file."
 )
-_LATER = 2000  # characters of the message to the agent with the next prompt
+_LATER = 2000  # characters of the message that the agent gets with its next prompt
 _TRY_AGAIN = "Fix the obstacle if you are allowed to, then end your turn again."
 _END_NOW = (
     "\n\nStop working: end now, with a short report of what is done and what is not. The main "
@@ -62,17 +62,17 @@ _END_NOW = (
 
 
 class StopAttempt:
-    """One attempt to stop, after those of the same cycle of fix and retry."""
+    """One attempt to stop, in a cycle of fixes and retries."""
 
     def __init__(self, run: GateRun) -> None:
         call = self._call = run.call
         payload = call.payload
         self._run = run
         self._session = call.session
-        self._tree = call.tree  # that the gates will see; empty: not known for certain
+        self._tree = call.tree  # the tree that gates will see; empty: not known for certain
         self._notes: list[str] = []  # on what was not done
-        self.decision: Decision | None = None  # of the gates, if they have run
-        self._given_up = self._reasons_of_before() | self._session.reasons_not_to_fix(call.prompt)
+        self.decision: Decision | None = None  # the gates', once they have run
+        self._given_up = self._earlier_reasons() | self._session.reasons_not_to_fix(call.prompt)
         self._rounds = self._session.rounds_of(
             payload.event, payload.agent_id, call.prompt, run.listed
         )
@@ -96,7 +96,7 @@ class StopAttempt:
         except GitgatesError as error:
             return self._could_not_run(str(error))
         if any(visit.result.changed_paths for visit in decision.visits):
-            self._tree = ""  # not all gates have seen the present content
+            self._tree = ""  # not all gates have seen the current content
         decision = with_flaky(decision, self._failed_before())
         baselines: Baselines = {}
         learnt: list[BaselineEntry] = []
@@ -105,7 +105,7 @@ class StopAttempt:
 
             decision, baselines, learnt = suppress_baseline(run, self._session, decision)
         found = self._failures(decision)
-        if self._tree:  # nothing is known about content that has changed meanwhile
+        if self._tree:  # else the content has changed meanwhile
             excused = {gate: before.failures for gate, before in baselines.items()}
             run.record(decision, self._tree, excused | found)
         self.decision = decision
@@ -128,8 +128,8 @@ class StopAttempt:
         verdict = verdict._replace(entries=(*learnt, *verdict.entries))
         return self._keep(ruling, verdict, decision, statuses, failures=failures, notes=notes)
 
-    def _reasons_of_before(self) -> dict[str, str]:
-        """Return why gates that fail on the same content could not be fixed in an earlier turn."""
+    def _earlier_reasons(self) -> dict[str, str]:
+        """Return gate → why it could not be fixed in an earlier turn, on the same content."""
         last = next(reversed(self._same_gates()), None)
         if last is None or (last.outcome, last.tree) != (CANNOT_FIX, self._tree):
             return {}
@@ -137,9 +137,9 @@ class StopAttempt:
         return {gate: reasons[gate] for gate in reasons if gate != ANY}
 
     def _has_passed(self) -> bool:
-        """Return whether the last run of the gates passed on the same content.
+        """Return whether the gates' last run passed on the same content.
 
-        A question after the work is done need not run everything again, whatever tools it took.
+        So a question after the work is done does not run everything again.
         """
         rounds = self._same_gates()
         if rounds and FLAKY in dict(rounds[-1].statuses).values():
@@ -152,7 +152,7 @@ class StopAttempt:
         )
 
     def _failed_before(self) -> dict[str, str]:
-        """Return gate → how it ended, of those that have failed on the same content."""
+        """Return gate → how it ended, for those that failed on the same content."""
         same = [each for each in self._rounds if self._tree and each.tree == self._tree]
         ends = {gate: status for each in same for gate, status in each.statuses}
         return {gate: status for gate, status in ends.items() if status in _RETRIED}
@@ -167,13 +167,13 @@ class StopAttempt:
         ]
 
     def _earlier_result(self) -> str:
-        """Return how the gates ended on the same content, for people."""
+        """Return how gates ended on the same content, for people."""
         idle = [gate for gate, status in self._same_gates()[-1].statuses if status == UNCHECKED]
         but = f", except `{'`, `'.join(idle)}`, which checked nothing" if idle else ""
         return f"they passed on the same content{but}"
 
     def _could_not_run(self, why: str) -> Verdict:
-        """Return the verdict if gates could not run: that blocks once."""
+        """Return the verdict if gates could not run, which blocks once."""
         statuses = (("all gates", "not-started"),)
         ruling = self._rule(BLOCK, statuses, {})
         text = f"The gates could not run, so nothing was checked: {why}"
@@ -236,7 +236,7 @@ class StopAttempt:
         return verdict._replace(entries=(entry, *verdict.entries))
 
     def _note_of_others(self) -> str:
-        """Return a note on changed files that are somebody else's; empty if there are none."""
+        """Return a note on files that somebody else has changed; empty if there are none."""
         from gitgates.session.writers import changed_by_others  # only if gates failed
 
         call, event = self._call, self._run.plan.event
@@ -255,7 +255,7 @@ class StopAttempt:
         return f"These files were changed by somebody else in the meantime: {files}."
 
     def _failures(self, decision: Decision) -> FailuresByGate:
-        """Return the failures of each gate, also those from before the session."""
+        """Return each gate's failures, including those from before the session."""
         failures = {}
         for result in (visit.result for visit in unpassed(decision)):
             if result.status not in ("passed", "skipped", FLAKY, UNCHECKED, *NO_RESULT):
@@ -269,7 +269,7 @@ class StopAttempt:
     def _report(
         self, decision: Decision, failures: FailuresByGate, baselines: Baselines
     ) -> EventReport:
-        """Return the report, with what has changed since the last attempt."""
+        """Return the report, with the changes since the last attempt."""
         report = self._run.report(decision)
         findings = tuple(self._finding(finding, failures, baselines) for finding in report.findings)
         notes = tuple(
@@ -306,7 +306,7 @@ class StopAttempt:
         return compare_failures(before, now), tuple(since.items())
 
     def _earlier_lines(self, gate: str) -> frozenset[str]:
-        """Return the lines of a gate's outputs in the attempts before, normalised."""
+        """Return the lines of a gate's outputs in earlier attempts, normalised."""
         from gitgates.engine.failures import read_gate_log  # only if gates failed
         from gitgates.engine.normalise import normalise
 
@@ -333,7 +333,7 @@ class StopAttempt:
             return Verdict(BLOCK, to_agent=feedback(report), to_person=observed)
         if ruling.verdict == STOP:
             report = report._replace(leads_to=STOP)
-            is_asked = ruling.outcome == STOPPED  # by a gate
+            is_asked = ruling.outcome == STOPPED  # a gate wants the agent stopped
             text = stop_text(report) if is_asked else person_text(report, ruling.how)
             return self._stop(feedback(report, _LATER), text)
         return self._let_go(person_text(report, ruling.how) + f" Report: {self._run.run_abs}")
@@ -345,19 +345,19 @@ class StopAttempt:
         return WarningEntry(self._call.payload.event, text)
 
     def _stop(self, reason: str, text: str) -> Verdict:
-        """Return what ends the work: `text` for the person, `reason` for a sub-agent."""
+        """Return the verdict that ends work: `text` for the person, `reason` for a sub-agent."""
         if self._call.payload.kind == "turn-end":
             return Verdict(STOP, to_agent=text, to_person=text)
         if any(round_.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for round_ in self._rounds):
-            return Verdict()  # it has the message; nothing else can end it
+            return Verdict()  # it has the message; nothing more can end it
         stop = StopEntry(text)
         return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(stop,))
 
 
 def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
-    """Return why attempts do not converge, or "". `rounds`: fingerprints, the oldest first.
+    """Return why attempts do not converge, or "". `rounds`: fingerprints, oldest first.
 
-    A set that stays the same is not meant: how often that is tried again is bounded elsewhere.
+    A set that stays the same does not count here: those retries are limited elsewhere.
     """
     if len(rounds) > 1 and rounds[-1] and rounds[-1] != rounds[-2] and rounds[-1] in rounds[:-2]:
         return "the same failures recurred"

@@ -1,7 +1,7 @@
 """The baseline: failures from before the session are reported once, and do not count.
 
 At its first failure in a session, a gate with `baseline = true` runs once more, on the session's
-first snapshot, in a private checkout; not if it is known how it ends on that.
+first snapshot, in a private checkout, unless that result is already known.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _SHOWN = 5
 class BaselineFailures(Record):
     """A gate's failures from before the session."""
 
-    failures: tuple[Failure, ...] = ()  # those that are still there
-    note: str = ""  # why they count nevertheless
+    failures: tuple[Failure, ...] = ()  # those that still exist
+    note: str = ""  # why they count anyway
     excused: str = ""  # why the gate's result does not count
-    person_note: str = ""  # the same for people, in the first report only
+    person_note: str = ""  # the same for people, only in the first report
 
 
 def suppress_baseline(
     run: GateRun, session: Session, decision: Decision
 ) -> tuple[Decision, dict[str, BaselineFailures], list[BaselineEntry]]:
-    """Suppress failures from before the session, and run the gates that they had blocked.
+    """Suppress failures from before the session, and run the gates that these had blocked.
 
-    Return the decision then, the suppressed failures of each such gate, and new journal entries.
+    Return the resulting decision, the suppressed failures by gate, and new journal entries.
     """
     baselines: dict[str, BaselineFailures] = {}
     learnt: list[BaselineEntry] = []
@@ -57,7 +57,7 @@ def suppress_baseline(
         gate = run.gates[result.gate]
         now = failures_in(gate, result, run.call.repo.root_abs, run.call.env)
         if isinstance(now, str):
-            note = f"What it found before this session counts as well: {now}."
+            note = f"Its failures from before this session count, too: {now}."
             baselines[gate.name] = BaselineFailures(note=note)
             continue
         key = f"{gate.name}:{definition_of(gate)}:{session.base}{_paths_digest(run, gate)}"
@@ -90,15 +90,15 @@ def _next(
 
 
 def _paths_digest(run: GateRun, gate: Gate) -> str:
-    """Return what tells other paths apart, of a gate that fails only in those that it is given."""
+    """Return a digest of the paths, for a gate that can fail only on the paths given to it."""
     step = next(step for step in run.plan.steps if step.gate.name == gate.name)
     return f":{digest(*step.paths)}" if is_given_paths(gate) else ""
 
 
 def _recorded(run: GateRun, session: Session, gate: Gate) -> Baseline | None:
-    """Return how the same gate has ended on the session's first snapshot, whenever that was.
+    """Return how the same gate ended on the session's first snapshot, at any time.
 
-    None if that is not known; of a gate that takes paths, it is not known on which it was.
+    None if that is unknown, as it is for a gate that takes paths: its earlier paths are unknown.
     """
     if not session.base or takes_paths(gate):
         return None
@@ -108,7 +108,7 @@ def _recorded(run: GateRun, session: Session, gate: Gate) -> Baseline | None:
 
 def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
     """Run a gate on the session's first snapshot."""
-    from gitgates.worktree.checkouts import check_out  # cold: once a gate and session
+    from gitgates.worktree.checkouts import check_out  # cold: once per gate and session
     from gitgates.worktree.setup import worktree_settings
 
     call, step = run.call, next(step for step in run.plan.steps if step.gate.name == name)
@@ -150,7 +150,7 @@ def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> Decision:
 
 
 def _compare(result: GateResult, now: tuple[Failure, ...], before: Baseline) -> BaselineFailures:
-    """Return which failures are in the baseline, and whether all are."""
+    """Return the failures that are in the baseline, and whether all are."""
     if before.why_not:
         why = f"It is not known whether it failed before this session ({before.why_not}), so "
         do = "Fix what you have caused; report the rest with cannot-fix as not yours."

@@ -1,4 +1,4 @@
-"""`gitgates baseline`: accept the failures that gates have now, and remove those that are fixed."""
+"""`gitgates baseline`: accept gates' current failures, and remove those that are fixed."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ _gates = click.argument("gates", nargs=-1, shell_complete=complete_gates)
 
 @click.group("baseline", cls=VerbGroup)
 def command() -> None:
-    """Accept failures that gates have now, so that only new ones count.
+    """Accept the gates' current failures, so that only new ones count.
 
-    They are in .gitgates-baseline.json, one a line, which belongs in the repository. They are known
-    by gate, file, rule and message, not by their lines. GATES are those with `baseline`, unless
-    some are named.
+    They are in .gitgates-baseline.json, one per line; commit that file. A failure is identified by
+    gate, file, rule and message, not by its line. GATES default to all with `baseline`.
     """
 
 
 class _Progress(Listener):
-    """Says which gates run."""
+    """A listener that says which gates run."""
 
     def started(self, gate: str) -> None:
         self.message(f"{gate}: runs on all files")
@@ -56,16 +55,16 @@ class _Progress(Listener):
 
 @command.command("write")
 @_gates
-@click.option("--grow", is_flag=True, help="Accept also failures that are not in the file yet.")
+@click.option("--grow", is_flag=True, help="Also accept failures that are not yet in the file.")
 @click.option("--token", default="", help=f"Token from a person: gitgates approve {_WRITE}.")
 def write(gates: tuple[str, ...], *, grow: bool, token: str) -> int:
-    """Run GATES on all tracked files, and write the failures that they have into the file.
+    """Run GATES on all tracked files, and write their failures into the file.
 
-    If there is no file yet, it is created. After that it only shrinks: failures that it does not
-    have are refused without --grow. What is added needs a terminal, or a token.
+    If the file does not exist, it is created. After that it only shrinks: without --grow, new
+    failures are refused. Adding failures needs a terminal, or a token.
 
-    Exit status 0: written, or nothing to change. 1: refused, or a gate told no failures; nothing
-    was written.
+    Exit status 0: written, or nothing to change. 1: refused, or a gate's failures are unknown;
+    nothing was written.
     """
     repo = current_repo()
     names = _names(configuration(repo), gates)
@@ -102,14 +101,14 @@ def write(gates: tuple[str, ...], *, grow: bool, token: str) -> int:
 
 @command.command("prune")
 @_gates
-@click.option("--check", is_flag=True, help="Only look: exit status 1 if there are some.")
+@click.option("--check", is_flag=True, help="Only check: exit status 1 if there are any.")
 def prune(gates: tuple[str, ...], *, check: bool) -> int:
-    """Run GATES on all tracked files, and remove failures from the file that they have no more.
+    """Run GATES on all tracked files, and remove failures that no longer exist from the file.
 
-    Also those of gates that are no longer configured. An agent may do this, too.
+    Failures of gates that are no longer configured are removed, too. An agent may also run this.
 
-    Exit status 0: removed, or nothing to remove. 1: --check has found some, or a gate told no
-    failures; nothing was written.
+    Exit status 0: removed, or nothing to remove. 1: --check found some, or a gate's failures are
+    unknown; nothing was written.
     """
     repo = current_repo()
     config = configuration(repo)
@@ -147,7 +146,7 @@ def prune(gates: tuple[str, ...], *, check: bool) -> int:
 @_gates
 @format_option
 def show(gates: tuple[str, ...], fmt: str) -> int:
-    """Show the accepted failures of GATES: all of the file, unless some are named."""
+    """Show the accepted failures of GATES; without GATES, all in the file."""
     accepted = _read(current_repo())
     by_gate = {name: accepted.get(name, {}) for name in gates or accepted}
     if fmt == "json":
@@ -170,7 +169,7 @@ def _names(config: Config, asked: tuple[str, ...]) -> list[str]:
     defined = tuple(gate.name for gate in config.gates)
     for name in asked:
         if name not in defined:
-            hint = did_you_mean(name, defined) or f"Defined are: {', '.join(defined)}."
+            hint = did_you_mean(name, defined) or f"Defined: {', '.join(defined)}."
             raise UsageError(f"no gate `{name}`", hint)
         if name not in with_baseline:
             hint = 'In its table, write: baseline = "file"'
@@ -187,15 +186,15 @@ def _read(repo: Repo) -> Accepted:
 
 
 def _committed(repo: Repo) -> Accepted | None:
-    """Return those of HEAD: to remove the file, and write it again, is to grow it, too."""
+    """Return those in HEAD: removing the file and writing it again would also grow it."""
     blob = repo.git.ask("cat-file", "blob", f"HEAD:{BASELINE_FILE}")
     return None if blob.exit_status else parse_accepted(blob.stdout)
 
 
 def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
-    """Run gates on all tracked files; return their failures, or None if some are not known.
+    """Run gates on all tracked files; return their failures, or None if some are unknown.
 
-    A gate none of whose files exists any more has no failure.
+    A gate has no failure if none of its files exist any more.
     """
     hook = Hook(name="manual", gates=tuple(names), strategy="collect")
     paths = tracked_paths(repo.git)
@@ -221,7 +220,7 @@ def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
 
 
 def _plain(gate: Gate) -> Gate:
-    """Return a gate that leads to no other, and is compared with nothing."""
+    """Return a gate that starts no other, and is compared with nothing."""
     alone = gate._replace(on_pass="CONTINUE", on_fail="CONTINUE", observe=False)  # noqa: S106 - an action
     alone = alone._replace(retry=None, quarantine_until="")
     return alone._replace(baseline=False, metrics=(), ratchet=False)
@@ -246,7 +245,7 @@ def _list(rows: list[tuple[str, str]]) -> None:
 
 
 def _replace(repo: Repo, before: Accepted, after: Accepted) -> int:
-    """Write the file, and say what has changed."""
+    """Write the file, and print what has changed."""
     try:
         content = read_regular(f"{repo.root_abs}/{BASELINE_FILE}")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`gitgates cannot-fix`: report that a gate's failure cannot be fixed, so its retries end."""
+"""`gitgates cannot-fix`: report that a gate's failure cannot be fixed, which ends its retries."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LONGEST = 2000
 @click.command("cannot-fix")
 @click.argument("gate", required=False, default="", shell_complete=complete_gates)
 @click.option("--reason", default="", help="Why it cannot be fixed here, for the person to read.")
-@click.option("--question", default="", help="What the person has to answer before you go on.")
+@click.option("--question", default="", help="What the person must answer before you go on.")
 @click.option(
-    "--wait", is_flag=True, help="A command that you have started runs in the background."
+    "--wait", is_flag=True, help="A command that you started is running in the background."
 )
 @click.option("--session", metavar="ID", help="The agent's session. Default: the calling session.")
 @click.option(OPTION, default="", hidden=True)
@@ -36,11 +36,11 @@ def command(
 ) -> int:
     """Report that the failure of GATE cannot be fixed in this session, and why.
 
-    For an agent that a gate keeps from stopping. This is not a pass: it ends the retries of that
-    gate for the current prompt, and is reported to the person.
+    For an agent that a gate keeps from stopping. This is not a pass: it ends that gate's retries
+    for the current prompt, and is reported to the person.
 
     Without GATE, the turn may end although gates fail: with --question, in the current prompt, and
-    the person sees the question; with --wait, as long as a command of the agent runs.
+    the person sees the question; with --wait, as long as one of the agent's commands runs.
 
     Exit status 0: recorded. 64: unknown gate, no reason, or no matching session.
     """
@@ -50,7 +50,7 @@ def command(
     if gate:
         _check_gate(gate, config)
     env = environ.read()
-    if run := env.get("GITGATES_HEADLESS"):  # that waits for the gate, not the agent's own session
+    if run := env.get("GITGATES_HEADLESS"):  # it waits for the gate, not the agent's own session
         # Its gates run at the end of each turn: a report in the first one is not too early.
         path_abs = session_journal(repo.state_abs, f"headless-{run}").path_abs
         waiting = {path_abs: _waiting_prompts(path_abs, gate) or ("",)}
@@ -93,14 +93,14 @@ def _check_gate(gate: str, config: Config) -> None:
 
 
 def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tuple[str, ...]]:
-    """Return the journals of the session, and the prompts that the reason is for.
+    """Return the session's journals, and the prompts that the reason is for.
 
-    There is one in each worktree that the session has entered. If nothing shows whose command
-    this is, the session is meant that waits for the gate, if it is the only one: never simply the
-    latest.
+    There is a journal in each worktree that the session has entered. If nothing shows whose
+    command this is, it is for the session that waits for the gate, if it is the only one; never
+    simply for the latest.
     """
     if caller:
-        readable = zip(caller.journals, caller.facts, strict=True)  # all of which can be read
+        readable = zip(caller.journals, caller.facts, strict=True)  # all are readable
         paths = [journal.path_abs for journal, _facts in readable]
     else:
         paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
@@ -127,15 +127,15 @@ def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tup
 def _waiting_prompts(path_abs: str, gate: str, *, any_time: bool = False) -> tuple[str, ...]:
     """Return a session's prompt, and those of its agents that a gate keeps from stopping; or none.
 
-    They differ where a sub-agent of an earlier prompt is still at work, and where a prompt came of
-    which we did not hear. What was checked between two stops, such as each edit, says nothing.
-    `any_time`: also if none does.
+    They differ if a sub-agent of an earlier prompt is still working, or if a host did not report
+    a prompt. Gates that ran between two stops, such as after an edit, do not matter. `any_time`:
+    return the session's prompt even if no gate keeps anybody from stopping.
     """
     try:
         session = fold(Journal(path_abs).read())
     except OSError:
-        return ()  # it is not the caller's, whose journal has been read
-    # A built-in gate has rounds of its own, beside those of the others.
+        return ()  # not the caller's journal, which was readable
+    # A built-in gate has its own rounds.
     last = {
         (round_.hook, round_.agent): round_
         for round_ in session.rounds

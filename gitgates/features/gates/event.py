@@ -1,4 +1,4 @@
-"""Run the gates of an agent's event that does not end a turn."""
+"""Run the gates at an agent's event that does not end a turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked", STOP: "stopped"}
 
 
 def plan_run(call: Call, files: EventFiles) -> GateRun | None:
-    """Return the run of an event; None if every gate is skipped."""
+    """Return an event's run; None if every gate is skipped."""
     event = Event(
         host=call.payload.host,
         name=call.payload.event,
@@ -44,7 +44,7 @@ def plan_run(call: Call, files: EventFiles) -> GateRun | None:
 
 
 def decide_event(call: Call) -> Verdict:
-    """Run the gates of an event that does not end a turn; return the verdict."""
+    """Run the gates at an event that does not end a turn; return the verdict."""
     paths = call.edited_paths
     run = plan_run(call, EventFiles(paths))
     if run is None or call.is_dry:
@@ -53,7 +53,7 @@ def decide_event(call: Call) -> Verdict:
     decision = _allow_config_fix(call, run.run(), paths)
     verdict = _say(run, decision)
     if decision.verdict or any(v.result.status not in _FINE for v in decision.visits):
-        run.save(decision, verdict.to_agent)  # an edit that is fine leaves nothing behind
+        run.save(decision, verdict.to_agent)  # a successful run leaves no files
     return verdict._replace(entries=(run.entry(_OUTCOMES[verdict.level], deciding(decision)),))
 
 
@@ -70,7 +70,7 @@ def _say(run: GateRun, decision: Decision) -> Verdict:
     key = (call.prompt, call.payload.event)
     rounds = [round_ for round_ in call.session.rounds if (round_.prompt, round_.hook) == key]
     if decision.verdict == BLOCK and is_reported_unable(deciding(decision), rounds):
-        # A tool that is missing must not lock the agent out of everything.
+        # A missing tool must not lock the agent out of everything.
         report = report._replace(leads_to=WARN)
         return Verdict(WARN, to_agent=feedback(report), to_person=f"gitgates: {decision.reason}")
     if decision.verdict >= WARN or report.changed_paths:
@@ -80,7 +80,7 @@ def _say(run: GateRun, decision: Decision) -> Verdict:
 
 
 def _allow_config_fix(call: Call, decision: Decision, paths: tuple[str, ...] | None) -> Decision:
-    """Allow an edit of the configuration if only a mistake in the configuration blocks."""
+    """Allow an edit of the configuration if only an error in the configuration blocks."""
     is_fault = decision.verdict == STOP and all(
         visit.result.status == "not-started" for visit in decision.visits if visit.verdict == STOP
     )

@@ -1,4 +1,4 @@
-"""The policy that runs the gates of hooks, at each event of an agent.
+"""The policy that runs hooks' gates at an agent's events.
 
 At the end of work they run if something has changed; `attempt.py` turns their results into the
 answer.
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config, Decision, Hook, Plan
     from gitgates.session.call import Call
 
-_BY_HAND = "by-hand"  # in place of the key of an event
-# A sub-agent, a task, a teammate: none can be stopped, so the main thread is, at its next event.
+_BY_HAND = "by-hand"  # instead of an event's key
+# A sub-agent, task or teammate cannot be stopped, so the main agent is, at its next event.
 _STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events that hooks list gates for, and those that end the main thread."""
+    """Return the events for which hooks list gates, and those that can end the main agent."""
     hooks = agent_hooks(config)
     required = [
         Need(kind=kind_of(hook.name), tools=_tools(hook), agents=hook.enabled_agents)
         for hook in hooks
     ]
-    # A gate that is not defined stops the run.
+    # A gate that is not defined counts as one that stops the run.
     defined = {gate.name for gate in config.gates}.union(policy_gates())
     stops = any("STOP" in (gate.on_pass, gate.on_fail) for gate in config.gates)
     if any(
@@ -59,21 +59,21 @@ def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Run the gates that match the tool and the agent; add the rules, and warnings."""
+    """Run the gates that match the tool and the agent; add rules and warnings."""
     hook, payload = call.hook, call.payload
     lists_gates = not set(hook.gates).issubset(policy_gates())
     has_gates = lists_gates and matches_hook(hook, payload) and not payload.automatic
     if payload.kind in RETRIED:
         return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far
     if so_far.level >= BLOCK and payload.kind == "before-tool":
-        return so_far  # it is refused already
+        return so_far  # already refused
     verdict = Verdict()
     if has_gates:
         from gitgates.features.gates.event import decide_event  # most events have none to run
 
         verdict = decide_event(call)
     if express(payload, verdict.level)[0] >= BLOCK:
-        # Then only messages of what blocks are passed on.
+        # Then only the blocking policy's messages are passed on.
         return (so_far if so_far.level >= BLOCK else Verdict(entries=so_far.entries)).joined(
             verdict
         )
@@ -81,10 +81,10 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def run_by_hand(call: Call) -> tuple[Plan | None, Decision | None]:
-    """Run an ending's gates as it would, however long they take.
+    """Run an ending's gates as it would itself, no matter how long they take.
 
-    If they pass, they need not run again at the ending, on the same content. No decision: they had
-    passed on it before, or all are skipped.
+    If they pass, they need not run again at the ending on the same content. Without a decision,
+    they have already passed on it, or all are skipped.
     """
     from gitgates.features.gates.attempt import StopAttempt
     from gitgates.features.gates.event import plan_run
@@ -103,14 +103,14 @@ def run_by_hand(call: Call) -> tuple[Plan | None, Decision | None]:
 def _decide_ending(call: Call) -> Verdict:
     """Run the gates at the end of work if something has changed; return the verdict."""
     if not call.session.base:
-        from gitgates.session.start import record_base  # seldom: hooks came in mid-session
+        from gitgates.session.start import record_base  # rare: hooks installed mid-session
 
         record_base(call)
     if call.is_unchanged:
         call.explanations["gates"] = "nothing has changed since the session began"
-        # What has been undone needs no warning any more.
+        # Changes that were undone need no warning any more.
         return Verdict(entries=(WarningEntry(hook="", text=""),) if call.session.warnings else ())
-    # Loading what runs gates takes as long as asking git what has changed.
+    # Loading the code that runs gates takes as long as asking git for changes.
     from gitgates.features.gates.attempt import StopAttempt
     from gitgates.features.gates.event import plan_run
 
@@ -127,10 +127,10 @@ def _decide_ending(call: Call) -> Verdict:
 
 
 def _add_context(call: Call) -> Verdict:
-    """Add the rules, or undelivered warnings, to the agent's context."""
+    """Add the rules or undelivered warnings to the agent's context."""
     payload = call.payload
     if payload.kind in ("session-start", "subagent-start"):
-        from gitgates.features.gates.rules import rules_text  # only these events pay for it
+        from gitgates.features.gates.rules import rules_text  # only needed for these events
 
         return Verdict(to_agent=rules_text(call.config))
     if payload.kind == "prompt" and not payload.agent_id and (warnings := call.session.warnings):

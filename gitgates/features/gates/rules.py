@@ -1,6 +1,6 @@
-"""Describe the rules of a repository for agents: which gates run when, and what to do.
+"""Describe a repository's rules for agents: which gates run when, and what to do.
 
-Agents get this at the start of each session, so it is short, whatever is configured.
+Agents get this at the start of each session, so it is short, no matter what is configured.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WARNS = " One marked (warns) only warns."
 
 
 def rules_text(config: Config) -> str:
-    """Return the rules, in at most 1,500 characters; empty if no gate runs."""
+    """Return the rules in at most 1,500 characters; empty if no gate runs."""
     hooks = sorted((hook for hook in config.hooks if _listed(hook, config)), key=_rank)
     if not hooks:
         return ""
@@ -106,7 +106,7 @@ def _closing(config: Config, first: Hook, listing: str) -> str:
     ]
     policy_rules = "\n".join([text for offer in offers if offer and (text := offer(config))])
     if all(name in policy_gates() for hook in config.hooks for name in hook.gates):
-        return policy_rules  # nothing can be run by hand, and nothing cannot be fixed
+        return policy_rules  # there are no gates to run by hand or to report
     text = _BLOCKS.format(retries=retries, hook=first.name)
     text += _STOPS if "(stops)" in listing else ""
     text += _WARNS if "(warns)" in listing else ""

@@ -1,4 +1,4 @@
-"""The rules of the guard, except for those on files of other features."""
+"""The guard's rules, except those about other features' files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RULES = (
     Rule(
         name="person_verbs",
         answer="deny",
-        meaning="Commands of gitgates that are reserved for a person, without a token: "
+        meaning="gitgates commands that are reserved for a person, without a token: "
         "`approve`, `baseline write`, `intent approve-scope`, `trace prune`, and in the strict "
         "form `review skip`.",
         why="That is for a person to decide.",
@@ -91,10 +91,9 @@ RULES = (
     Rule(
         name="worktree",
         answer="ask",
-        meaning="`git worktree remove` and `git worktree move` of the worktree that the session "
-        "is in.",
+        meaning="`git worktree remove` and `git worktree move` for the session's own worktree.",
         why="The session's hooks end with it.",
-        instead="Leave it, and say that it is not needed any more.",
+        instead="Leave it, and say that it is no longer needed.",
     ),
     Rule(
         name="git_exclude",
@@ -107,8 +106,8 @@ RULES = (
         name="signers",
         answer="deny",
         meaning="Setting `gpg.ssh.allowedSignersFile`, `gpg.ssh.program` or "
-        "`gpg.ssh.revocationFile`, by which signed proofs are verified, or the refs of what was "
-        "fetched, `refs/remotes/…`.",
+        "`gpg.ssh.revocationFile`, which decide whose signed proofs count, or the remote-tracking "
+        "refs, `refs/remotes/…`.",
         why="It changes whose proofs are believed.",
         instead=_BY_A_PERSON,
     ),
@@ -129,7 +128,7 @@ RULES = (
     Rule(
         name="unreadable",
         answer="ask",
-        meaning="A command that cannot be parsed, or a missing parser, if a rule may apply to it.",
+        meaning="A command that cannot be parsed, or a missing parser, if a rule may apply.",
         why="It may do what the guard refuses.",
         instead="Write it plainly, as several commands if necessary.",
     ),

@@ -10,12 +10,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.guarded import Rule
 
-# From the weakest; a table of patterns is weaker than another if it says anything else.
+# Weakest first. A table of patterns counts as weaker than any table that differs from it.
 _WEAKER = ("off", "warn", "save", "ask")
 
 
 def _answer_type(rule: Rule) -> v.ValueType:
-    """Return the type of a rule's key: one of its answers, or a table of patterns with one each."""
+    """Return the type of a rule's key: one of its answers, or a table from patterns to them."""
     of_all = v.one_of(*rule.answers)
     if not rule.by_pattern:
         return of_all

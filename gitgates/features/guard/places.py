@@ -1,4 +1,4 @@
-"""The files and folders that the guard keeps an agent from changing, and whether a path is one."""
+"""The files and folders that an agent must not change, and whether a path is one of them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
     from gitgates.shell.syntax import SimpleCommand
 
-# Programs that change the files that they are given: all of them; the last one, or all of them
-# if an option says so.
+# Programs that change all their operands, the last one only, or all with a certain option.
 _REMOVERS = ("rm", "rmdir", "shred", "unlink")
 _CHANGERS = ("chattr", "chmod", "chown", "patch", "setfacl", "sponge", "tee", "touch", "truncate")
 _COPIERS = ("cp", "install", "ln", "mv", "rsync", "scp")
 _IN_PLACE = ("gsed", "perl", "ruby", "sed", "yq")
-_FETCHERS = ("curl", "wget")  # into a file that an option names, or that is named as its source
-_EXCLUDING = ("--exclude", "--exclude-from", "--include")  # of rsync: a pattern follows
-_OF_GIT = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
+# They write the file that an option names, or one named like the URL.
+_FETCHERS = ("curl", "wget")
+_EXCLUDING = ("--exclude", "--exclude-from", "--include")  # for rsync: a pattern follows
+_GIT_VERBS = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
 _FRAMEWORK_FILES = (".pre-commit-config.yaml", ".pre-commit-config.yml")
 
 
-# Programs that are guarded in any of these ways, by their names in a command.
+# All of these programs, by their names in a command.
 WRITERS = (
     *_REMOVERS,
     *_CHANGERS,
@@ -43,24 +43,24 @@ WRITERS = (
 
 
 class Violation(Record):
-    """What a command does that a rule is about."""
+    """What a command does against a rule."""
 
     rule: str
     what: str
 
 
 class Place(Record):
-    """A guarded file, or folder with all that is in it."""
+    """A guarded file, or a folder and everything in it."""
 
     path_abs: str
     rule: str
     is_folder: bool = False
-    mention: str = ""  # writing is guarded only if the change is about this; removing, always
-    forms: frozenset[str] = frozenset()  # of `resolved`
+    mention: str = ""  # writing is guarded only if the change contains this; removing, always
+    forms: frozenset[str] = frozenset()  # all forms of the path, which `resolved` adds
 
 
 def guarded_places(call: Call, settings: str) -> Iterator[Place]:
-    """Return what is guarded in a repository, and of the agent that works in it.
+    """Return a repository's guarded places, and those of the agent that works in it.
 
     `settings`: the text of git's settings.
     """
@@ -96,14 +96,14 @@ def _places_of_agent(call: Call) -> Iterator[Place]:
         for path, mention in mentions.items():
             yield Place(path, "agent_settings", mention=mention)
     for name, file in project_settings().items():
-        if os.path.lexists(f"{root}/{file}"):  # of other agents: what there is
+        if os.path.lexists(f"{root}/{file}"):  # for other agents, existing files only
             for path in (file, *agent_host(name).OFF.files):
                 yield Place(f"{root}/{path}", "agent_settings")
 
 
 def _own_git_files(call: Call) -> tuple[str, str]:
-    """Return a person's own git configuration."""
-    # As git has it: a relative HOME is below where it is run, a relative XDG_CONFIG_HOME too.
+    """Return the paths of a person's own git configuration."""
+    # Like git, take a relative HOME or XDG_CONFIG_HOME from the current folder.
     home = os.path.join(call.payload.cwd_abs, call.env.get("HOME", ""))
     config_home = call.env.get("XDG_CONFIG_HOME") or f"{home}/.config"
     config_home = os.path.join(call.payload.cwd_abs, config_home)
@@ -111,25 +111,25 @@ def _own_git_files(call: Call) -> tuple[str, str]:
 
 
 def git_settings(call: Call) -> str:
-    """Return the text of git's settings, in lower case; included files and the system's are not."""
+    """Return git's settings as lower-case text, without included files and the system's."""
     repo = call.repo
     files = (f"{repo.common_dir_abs}/config", f"{repo.git_dir_abs}/config.worktree")
-    content = b""
+    text = b""
     for path in (*files, *_own_git_files(call)):
         try:
             with open(path, "rb", buffering=0) as file:
-                content += file.read() + b"\n"
+                text += file.read() + b"\n"
         except OSError:
             continue
-    return content.decode("utf-8", "replace").lower()
+    return text.decode("utf-8", "replace").lower()
 
 
 def find_places(
     path_abs: str, places: Iterable[Place], *, removes: bool = False, is_pattern: bool = False
 ) -> Iterator[Place]:
-    """Find the guarded places that a path is, or lies in; or that lie in it, if it is removed.
+    """Find the guarded places that a path names or lies in or, if it is removed, contains.
 
-    `places` have been resolved.
+    `places` must be resolved.
     """
     goals = [form.rstrip("/").split("/") for form in _forms(path_abs)]
     for place in places:
@@ -137,20 +137,20 @@ def find_places(
             continue
         for form in (path.split("/") for path in place.forms):
             for goal in goals:
-                is_deep = len(goal) - len(form)  # in it, it, or around it
-                reaches = place.is_folder if is_deep > 0 else removes or not is_deep
+                depth = len(goal) - len(form)  # positive: in the place; negative: around it
+                reaches = place.is_folder if depth > 0 else removes or not depth
                 if reaches and _begin_alike(goal, form, is_pattern=is_pattern):
                     yield place
 
 
 def _begin_alike(goal: list[str], form: list[str], *, is_pattern: bool) -> bool:
-    """Return whether one path begins with the other; the first may be a pattern."""
+    """Return whether one path is a prefix of the other; the first may be a pattern."""
     pairs = tuple(zip(goal, form, strict=False))
     if not is_pattern:
         return all(name == other for name, other in pairs)
-    from fnmatch import fnmatchcase  # seldom needed
+    from fnmatch import fnmatchcase  # rarely needed
 
-    # In a shell, a pattern matches no name that begins with a dot.
+    # In a shell, only a pattern with a leading dot matches hidden files.
     return all(
         fnmatchcase(name, pattern) and (pattern[:1] == "." or name[:1] != ".")
         for pattern, name in pairs
@@ -158,12 +158,12 @@ def _begin_alike(goal: list[str], form: list[str], *, is_pattern: bool) -> bool:
 
 
 def resolved(places: Iterable[Place]) -> tuple[Place, ...]:
-    """Return places with all forms of their paths; that takes system calls for each."""
+    """Return places with all forms of their paths, which costs system calls for each."""
     return tuple(place._replace(forms=_forms(place.path_abs)) for place in places)
 
 
 def _forms(path: str) -> frozenset[str]:
-    """Return a path, without links in its folder, and without any; in one case."""
+    """Return a path as given, with its folder resolved, and fully resolved; all case-folded."""
     folder, name = os.path.split(os.path.normpath(path))
     real = os.path.realpath(path), os.path.join(os.path.realpath(folder), name)
     return frozenset(form.casefold() for form in (os.path.normpath(path), *real))
@@ -177,7 +177,7 @@ def touched(words: list[str], command: SimpleCommand) -> Iterator[tuple[str, boo
     pairs = zip(["", *rest], rest, strict=False)
     plain = [word for last, word in pairs if word[:1] != "-" and last not in _EXCLUDING]
     if program == "find":
-        from gitgates.shell.options import spared_by_find  # edits do without
+        from gitgates.shell.options import spared_by_find  # not needed for edits
 
         plain = [word for word in plain if word not in spared_by_find(rest)]
     if program in _REMOVERS or (program == "find" and "-delete" in rest):
@@ -203,25 +203,25 @@ def touched(words: list[str], command: SimpleCommand) -> Iterator[tuple[str, boo
 
 
 def linked(words: list[str]) -> Iterator[str]:
-    """Yield what a command makes links to, from where it is run."""
+    """Yield the targets of the links that a command makes, relative to its folder."""
     if words[:1] != ["ln"]:
         return
     plain = [word for word in words[1:] if not word.startswith("-")]
     goal = plain[-1] if len(plain) > 1 else ""
     for path in plain[:-1] or plain:
-        # The target of a symbolic link is relative to the link; the goal may be a folder.
+        # A symbolic link's target is relative to the link; the operand may be a folder.
         yield from (os.path.join(folder, path) for folder in ("", os.path.dirname(goal), goal))
 
 
 def _as_program(words: list[str]) -> list[str]:
-    """Return a git command that changes files as the program that does the same."""
-    from gitgates.shell.repositories import git_call  # edits do without
+    """Return a git command that changes files as the equivalent program and its operands."""
+    from gitgates.shell.repositories import git_call  # not needed for edits
 
     call = git_call(words)
     paths = (
         word if word.startswith("-") else os.path.join(call.folder, word) for word in call.rest
     )
-    return [_OF_GIT.get(call.verb, ""), *paths]
+    return [_GIT_VERBS.get(call.verb, ""), *paths]
 
 
 def _is_in_place(word: str) -> bool:

@@ -1,7 +1,7 @@
 """The guard: refuse tool calls that bypass the gates, before they are made.
 
-It stops a careless agent and no determined one, who would write a script: docs/how-to/guard.md.
-Commands without any word that a rule is about are not parsed.
+It stops a careless agent, not a determined one, which would write a script: docs/how-to/guard.md.
+Commands that contain none of the rules' words are not parsed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 _ANSWERS = ("off", "warn", "ask", "deny")
-# What stands in a command that a rule may be about, besides the names of files.
+# Parts of a command that make a rule likely to apply, besides file names.
 _WORDS = (
     *("no-veri", "hookspath", "hook.", "git_config", "husky", "lefthook", "overcommit", "skip"),
     *("gitgates=", "gitgates_", "uninstall", "approve", "notes", "update-ref", "core."),
@@ -36,13 +36,13 @@ _WORDS = (
 )
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)
-_ENDS = str.maketrans(";&|()`\n<>=\0", " " * 11)  # of a path in a command
-_MOST_WORDS = 200  # that may lead through a link
+_PATH_ENDS = str.maketrans(";&|()`\n<>=\0", " " * 11)
+_MOST_PATHS = 200  # that are checked for links
 _LONGEST = 120
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the needed events: those before each tool that writes, if there are checks."""
+    """Return the needed events: those before each tool that writes, if anything is guarded."""
     if not is_guardable(config):
         return ()
     return (Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),)
@@ -112,7 +112,7 @@ def _has_invalid_config(call: Call) -> bool:
 
 
 def _is_about(place: Place, payload: Payload) -> bool:
-    """Return whether an edit is about what is guarded of a file."""
+    """Return whether an edit changes the guarded part of a file."""
     if place.rule == "gate_settings":
         return _changes_table(place.path_abs, payload)
     return any(place.mention in text for edit in payload.edits for text in (edit.old, edit.new))
@@ -179,9 +179,9 @@ def _in_command(call: Call) -> Iterable[Violation]:
         env=call.env,
         output_of=lambda words, cwd: known_output(call.repo, os.path.join(cwd_abs, cwd), words),
         alias=lambda verb: alias_of(call.repo, verb) if "[alias" in settings else "",
-        unasked=_unasked if has_agent else lambda _program: (),
+        auto_approve_options=_auto_approve_options if has_agent else lambda _program: (),
         changes_table=lambda path, whole: _has_other_table(_content(path), whole),
-        unhooked=_unhooked,
+        runs_without_hooks=_runs_without_hooks,
         person_verbs=lambda: _person_verbs(call),
     )
     return find(text, context)
@@ -194,7 +194,7 @@ def _person_verbs(call: Call) -> list[tuple[str, ...]]:
 
 
 def _may_matter(text: str, settings: str, places: Iterable[Place], cwd_abs: str) -> bool:
-    """Return whether any word that a rule is about is in a command, or in aliases of git."""
+    """Return whether a command, or a git alias, contains any of the rules' words."""
     raw = text
     text = text.replace("\\\n", "").translate(_DELETED).lower()
     if "git" in text:
@@ -214,25 +214,25 @@ def _may_matter(text: str, settings: str, places: Iterable[Place], cwd_abs: str)
 
 
 def _follows_link(text: str, cwd_abs: str) -> bool:
-    """Return whether any path in a command leads through a link, or the folder into a `.git`."""
+    """Return whether a path in a command leads through a link, or the folder is in a `.git`."""
     folder = os.path.realpath(cwd_abs)
     if "/.git/" in f"{folder}/":
         return True
-    words = text.translate(_DELETED).translate(_ENDS).split()
-    paths = (os.path.normpath(os.path.join(folder, word)) for word in words[:_MOST_WORDS])
+    words = text.translate(_DELETED).translate(_PATH_ENDS).split()
+    paths = (os.path.normpath(os.path.join(folder, word)) for word in words[:_MOST_PATHS])
     return any("\0" not in path and os.path.realpath(path) != path for path in paths)
 
 
 def _names(places: Iterable[Place]) -> set[str]:
-    """Return names of guarded paths and of the repository, and signs that may mean one."""
+    """Return the names of guarded paths and the repository, and what may expand to one."""
     paths = [place.path_abs.lower().split("/") for place in places]
     hidden = {name for path in paths for name in path if name.startswith(".")}
     roots = {path[-2] for path in paths if path[-1] == ".git"}
     return {"*", "?", "$pwd", "rev-parse", *hidden, *roots, *(path[-1] for path in paths)}
 
 
-def _unasked(program: str) -> tuple[str, ...]:
-    """Return the options with which an agent does not ask for permission, by program or package."""
+def _auto_approve_options(program: str) -> tuple[str, ...]:
+    """Return the options that stop an agent, by program or package, asking for permission."""
     for name in AGENTS:
         host = agent_host(name)
         if program in host.PROGRAMS:
@@ -240,5 +240,5 @@ def _unasked(program: str) -> tuple[str, ...]:
     return ()
 
 
-def _unhooked(program: str, words: list[str], env: Mapping[str, str]) -> bool:
+def _runs_without_hooks(program: str, words: list[str], env: Mapping[str, str]) -> bool:
     return program in AGENTS and agent_host(program).runs_without_hooks(words, env)

@@ -1,7 +1,7 @@
-"""What the guard looks for in a command, as pure functions of its words and of known paths.
+"""What the guard looks for in a command, as pure functions of its words and the known paths.
 
-Each finding is a rule of `[tool.gitgates.guard]` and the words that it was found in. If a path
-is not wholly known, what is unknown of it is taken for the folder that the agent is in.
+Each violation names a rule of `[tool.gitgates.guard]` and the words that violate it. The unknown
+part of a path is assumed to be the agent's current folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-# Settings of git, in lower case → rule.
+# Git settings, in lower case → rule.
 _SETTINGS = {
     "core.hookspath": "hooks_path",
     "core.worktree": "git_folder",
@@ -30,9 +30,8 @@ _SETTINGS = {
     "gpg.ssh.program": "signers",
     "gpg.ssh.revocationfile": "signers",
 }
-# Hooks by configuration: all settings below it.
-_HOOK = "hook."
-# Variables that switch hooks off, with the values that do; (): any value but an empty one.
+_HOOK = "hook."  # the prefix of settings that define hooks
+# Variables that switch hooks off → the values that do; (): any value that is not empty.
 _VARIABLES = {
     "GITGATES": ("0",),
     "GITGATES_SKIP": (),
@@ -45,9 +44,9 @@ _VARIABLES = {
     "SKIP": (),
     "SKIP_SIMPLE_GIT_HOOKS": (),
 }
-# Whom advice is for: another name than that of the agent avoids its hooks.
+# They select the advice to run: with another name, an agent would avoid its own.
 _IDENTITY = ("GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT")
-# Other programs use this name, too; these run hooks.
+# A variable that other programs use, too; and the programs that run hooks.
 _SHARED_NAME, _HOOK_RUNNERS = "SKIP", ("git", "gitgates", "pre-commit", "prek")
 _CONFIG_FILES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
 _UNINSTALLS = {
@@ -56,10 +55,8 @@ _UNINSTALLS = {
 }
 _INSTALLERS = ("pip", "pipx", "uv", "poetry", "pdm", "rye", "pixi", "conda", "mamba", "pipenv")
 _REMOVING = {"uninstall", "remove", "uninject"}
-# Where the program itself is.
 _OUR_PROGRAM = ("bin/gitgates", "site-packages/gitgates")
-# Commands of ours that are a person's; approval.py lets those pass that have a token.
-_TOKEN = "--token"
+_TOKEN = "--token"  # approval.py checks it
 _EVIDENCE = ("refs/notes/gitgates", "notes/gitgates", "gitgates")
 _NOTES_WRITING = {"add", "append", "copy", "edit", "merge", "prune", "remove"}
 _HIDING = ("--skip-worktree", "--assume-unchanged")
@@ -74,24 +71,26 @@ class Context(Record):
     """What is known about the place in which a command runs."""
 
     cwd_abs: str
-    root_abs: str = ""  # of the worktree; empty: unknown
-    common_dir_abs: str = ""  # of the repository; empty: whatever is done is about it
+    root_abs: str = ""  # the worktree's; empty: unknown
+    common_dir_abs: str = ""  # the repository's; empty: every command applies to it
     places: tuple[Place, ...] = ()
     env: Mapping[str, str] = {}
     output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN
-    alias: Callable[[str], str] = lambda _name: ""  # of git
+    alias: Callable[[str], str] = lambda _name: ""  # git's
     # our verbs, with arguments, that are reserved for a person
     person_verbs: Callable[[], Sequence[tuple[str, ...]]] = tuple
-    # programs that start an agent → options with which it does not ask for permission
-    unasked: Callable[[str], tuple[str, ...]] = lambda _program: ()
+    # a program that starts an agent → the options that stop it asking for permission
+    auto_approve_options: Callable[[str], tuple[str, ...]] = lambda _program: ()
     # whether these words and variables start an agent without its hooks
-    unhooked: Callable[[str, list[str], Mapping[str, str]], bool] = lambda *_command: False
-    # path and new content of a file → whether our settings in it change
+    runs_without_hooks: Callable[[str, list[str], Mapping[str, str]], bool] = lambda *_command: (
+        False
+    )
+    # a file's path and new text → whether our settings in it change
     changes_table: Callable[[str, str], bool] = lambda _path, _text: True
 
 
 def find(text: str, context: Context) -> Iterator[Violation]:
-    """Find what a command line does that is guarded."""
+    """Find the rules that a command line violates."""
     until = time.monotonic() + _LONGEST_S
     line = read_command_line(
         text,
@@ -117,7 +116,7 @@ def _in_command(
     command: SimpleCommand, context: Context, repositories: Repositories
 ) -> Iterator[Violation]:
     violations = [*_in_words(command, context, repositories), *_in_paths(command, context)]
-    if command.fallback:  # it may run in that folder instead
+    if command.fallback:  # the command may run in that folder instead
         fallback = command._replace(cwd=command.fallback)
         violations += [*_in_words(fallback, context, repositories), *_in_paths(fallback, context)]
     yield from violations
@@ -132,7 +131,7 @@ def _in_words(
     program = words[0] if words else ""
     is_git = program == "git"
     is_ours = repositories.is_ours(command.cwd, words[1:] if is_git else [], command.env)
-    # Outside of any repository git does nothing; another program may enter a repository.
+    # Outside a repository git does nothing; another program may enter a repository.
     is_meant = bool(is_ours) if is_git else is_ours is not False
     if is_meant:
         for rule, what in _in_env({**command.env, **_exported(words)}, program, context):
@@ -141,12 +140,12 @@ def _in_words(
     for rule in _rules_of(words, command, context) if words else ():
         if is_meant or rule == "nested_agent" or (is_git and _is_for_all(words)):
             yield Violation(rule, text)
-    if words and context.unhooked(words[0], words[1:], command.env):
+    if words and context.runs_without_hooks(words[0], words[1:], command.env):
         yield Violation("agent_settings", text)
 
 
 def _exported(words: list[str]) -> dict[str, str]:
-    """Return the variables that a command sets for whatever comes after it, in later lines, too."""
+    """Return the variables that a command sets for all later commands, also on later lines."""
     program, *rest = words or [""]
     options = "".join(word for word in rest if word.startswith("-"))
     if program == "export":
@@ -158,7 +157,7 @@ def _exported(words: list[str]) -> dict[str, str]:
 
 
 def _is_for_all(words: list[str]) -> bool:
-    """Return whether a git command changes settings of all repositories."""
+    """Return whether a git command changes settings that apply to every repository."""
     return "config" in words and not {"--global", "--system"}.isdisjoint(words)
 
 
@@ -177,7 +176,7 @@ def _in_paths(command: SimpleCommand, context: Context) -> Iterator[Violation]:
 
 
 def _changes(place: Place, path: str, command: SimpleCommand, context: Context) -> bool:
-    """Return whether a command that writes a file changes what is guarded in it."""
+    """Return whether a command that writes a file changes its guarded part."""
     is_table = place.rule == "gate_settings" and place.mention
     text = _whole_text(command, path) if is_table else None
     if text is not None:
@@ -187,7 +186,7 @@ def _changes(place: Place, path: str, command: SimpleCommand, context: Context) 
 
 
 def _whole_text(command: SimpleCommand, path: str) -> str | None:
-    """Return the whole new content of a file; None if it is unknown."""
+    """Return a file's whole new text; None if it is unknown."""
     text = printed(command) if path in command.replaces else None
     if command.words[:1] == ("tee",) and command.words[1:] == (path,):
         text = command.stdin
@@ -195,7 +194,7 @@ def _whole_text(command: SimpleCommand, path: str) -> str | None:
 
 
 def _plain_program(words: tuple[str, ...]) -> list[str]:
-    """Return words with the bare name of the program; of a module of Python, that."""
+    """Return words with the program's bare name; for `python -m NAME`, that of the module."""
     if not words:
         return []
     program, rest = os.path.basename(words[0]), list(words[1:])
@@ -223,7 +222,7 @@ def _in_env(env: Mapping[str, str], program: str, context: Context) -> Iterator[
 
 
 def _is_guarded(name: str, value: str, program: str, context: Context) -> bool:
-    """Return whether a variable switches hooks off, or changes the identity of the agent."""
+    """Return whether a variable switches hooks off, or changes the agent's identity."""
     if name in _IDENTITY:
         return value != context.env.get(name, "")
     disabling = _VARIABLES.get(name)
@@ -233,7 +232,7 @@ def _is_guarded(name: str, value: str, program: str, context: Context) -> bool:
 
 
 def _rules_of(words: list[str], command: SimpleCommand, context: Context) -> Iterator[str]:
-    """Yield the rules that the words of a command are about, paths aside."""
+    """Yield the rules that a command's words violate, apart from those about paths."""
     program, *rest = words
     plain = tuple(word for word in rest if not word.startswith("-"))
     if program == "git":
@@ -246,15 +245,18 @@ def _rules_of(words: list[str], command: SimpleCommand, context: Context) -> Ite
         has_token = any(word.partition("=")[0] == _TOKEN for word in rest)
         if not has_token and any(plain[: len(verb)] == verb for verb in context.person_verbs()):
             yield "person_verbs"
-    elif signs := context.unasked(program) or context.unasked(_package(command.words[0])):
+    elif options := (
+        context.auto_approve_options(program)
+        or context.auto_approve_options(_package(command.words[0]))
+    ):
         values = (word.partition("=")[2].strip("'\"") for word in rest)
         pairs = (f"{name}={value}" for name, value in pairwise(rest) if name.startswith("-"))
-        if not {*rest, *values, *pairs}.isdisjoint(signs):
+        if not {*rest, *values, *pairs}.isdisjoint(options):
             yield "nested_agent"
 
 
 def _uninstalls(program: str, words: list[str], plain: tuple[str, ...]) -> bool:
-    """Return whether a command uninstalls gitgates, or the hooks of overcommit."""
+    """Return whether a command uninstalls gitgates, or overcommit's hooks."""
     if program == "overcommit":
         return "--uninstall" in words or "-u" in words
     is_named = any(_package(word).partition("[")[0] == "gitgates" for word in plain)
@@ -263,7 +265,7 @@ def _uninstalls(program: str, words: list[str], plain: tuple[str, ...]) -> bool:
 
 
 def _package(word: str) -> str:
-    """Return the name of a package without its version."""
+    """Return a package's name without its version."""
     name, _, _version = word[1:].partition("@")
     return f"{word[:1]}{name}".partition("==")[0]
 
@@ -291,7 +293,7 @@ def _of_git(words: list[str], command: SimpleCommand, context: Context) -> Itera
 def _ends_worktree(call: GitCall, cwd: str, context: Context) -> bool:
     """Return whether a command removes or moves the worktree that the session is in.
 
-    Git takes the last parts of its path, too. Source: git-worktree(1).
+    Git also accepts the last components of its path. Source: git-worktree(1).
     """
     verb, path, *_ = (*(word for word in call.rest if not word.startswith("-")), "", "")
     if verb not in ("remove", "move") or not (path and context.root_abs):
@@ -312,7 +314,7 @@ def _writes_evidence(verb: str, words: list[str]) -> bool:
 
 
 def _moves_base(verb: str, words: list[str]) -> bool:
-    """Return whether a git command sets what was fetched, where it is read who is trusted."""
+    """Return whether a git command sets remote-tracking refs, which say who is trusted."""
     pairs = zip(["", *words], words, strict=False)
     plain = [word for before, word in pairs if word[:1] != "-" and before != "-m"]
     if verb == "remote":
@@ -324,7 +326,7 @@ def _moves_base(verb: str, words: list[str]) -> bool:
 
 
 def _is_of_another(refspec: str, words: list[str]) -> bool:
-    """Return whether what was fetched is set to another branch than that of its name."""
+    """Return whether a refspec writes a remote-tracking ref under another branch's name."""
     source, _colon, target = refspec.removeprefix("+").partition(":")
     ref, name = f"refs/{target.removeprefix('refs/')}", source.removeprefix("refs/heads/")
     own = (f"refs/remotes/{remote}/{name}" for remote in words)
@@ -332,7 +334,7 @@ def _is_of_another(refspec: str, words: list[str]) -> bool:
 
 
 def _of_alias(text: str, context: Context) -> Iterator[str]:
-    """Yield the rules that an alias would violate, wherever it is used."""
+    """Yield the rules that an alias would violate, no matter where it is used."""
     everywhere = Repositories(context.cwd_abs, "", UNKNOWN)
     for command in read_command_line(text[1:] if text[:1] == "!" else f"git {text}").commands:
         yield from (violation.rule for violation in _in_command(command, context, everywhere))
@@ -359,14 +361,14 @@ def _of_setting(key: str, value: str, context: Context) -> Iterator[str]:
         yield from _of_alias(value, context)
     if f"{key}.".startswith(_HOOK):
         yield "hooks_path"
-    # A whole section may be removed.
+    # `git config --remove-section` names the section only.
     yield from dict.fromkeys(
         rule for name, rule in _SETTINGS.items() if key in (name, name.rpartition(".")[0])
     )
 
 
 def _places(path: str, context: Context, *, removes: bool) -> Iterator[Place]:
-    # A shell drops characters that cannot be in a path.
+    # A shell drops NUL, which no path may contain.
     whole = os.path.join(context.cwd_abs, path.replace(UNKNOWN, ".").replace("\0", ""))
     if UNKNOWN in path:  # it may differ from the existing path
         return find_places(whole, context.places)
@@ -374,7 +376,7 @@ def _places(path: str, context: Context, *, removes: bool) -> Iterator[Place]:
     return find_places(whole, context.places, removes=removes, is_pattern=is_pattern)
 
 
-# Commands of git that run hooks: letters for --no-verify, and letters that take a value.
+# Git commands that run hooks → letters that mean --no-verify, and letters that take a value.
 _VERIFYING = {
     "commit": ("n", "mFCct"),
     "am": ("n", ""),
@@ -383,8 +385,8 @@ _VERIFYING = {
     "push": ("", "o"),
     "rebase": ("", "sXx"),
 }
-_NO_VERIFY, _SHORTEST = "--no-verify", len("--no-veri")  # what is shorter may mean --no-verbose
-_OPTIONAL = "uS"  # letters whose value is in the same word, or missing
+_NO_VERIFY, _SHORTEST = "--no-verify", len("--no-veri")  # shorter ones may mean --no-verbose
+_OPTIONAL = "uS"  # letters with an optional value, which is in the same word
 _LONG_WITH_VALUE = (
     *("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message"),
     *("--template", "--trailer", "--fixup", "--squash", "--cleanup", "--strategy", "--exec"),
@@ -394,7 +396,7 @@ _LONG_WITH_VALUE = (
 
 def skips_hooks(verb: str, words: list[str]) -> bool:
     """Return whether a git command disables hooks; `words` follow its verb."""
-    if verb == "history":  # it runs none, and this one commits what is staged
+    if verb == "history":  # it runs no hooks, and `fixup` commits what is staged
         return "fixup" in words[:1] and "--dry-run" not in words
     if verb not in _VERIFYING:
         return False

@@ -1,1 +1,1 @@
-"""Intents: what agents may work on, and where. Read by hooks; pure except for reading the file."""
+"""Intents: what agents may work on, and where."""

@@ -1,7 +1,7 @@
 """The intents that agents may work on in a session: those that a person approved.
 
-These are the ones of HEAD as the session began; or what a person has approved since, or before it
-if the file is still as it was then. Any other content of the working tree does not apply.
+These are the intents in HEAD at session start; or those that a person has approved since then, or
+before if the file is unchanged. Any other text in the working tree does not apply.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def intents_in_force(call: Call) -> Intents:
-    """Return the intents of the session of an event.
+    """Return the intents that apply in an event's session.
 
     Raises: IntentsError if the approved file has problems.
     """
@@ -46,7 +46,7 @@ def intents_in_force(call: Call) -> Intents:
 
 
 def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
-    """Return the intents of a session by the name of its journal; without one, those of HEAD.
+    """Return the intents of a session, by its journal's name; without one, those in HEAD.
 
     Raises: IntentsError if the approved file has problems; OSError.
     """
@@ -59,16 +59,16 @@ def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
 
 
 def rules_at(repo: Repo, config: Config, head: str) -> Fact:
-    """Return the intents that a session begins with at a commit, as they are in a journal.
+    """Return the intents with which a session begins at a commit, in a journal's form.
 
-    Those of the working tree are returned if a person has approved exactly these.
+    The working tree's are returned if a person has approved exactly these.
     """
     approved = [fact["intents"] for fact in approvals(repo.state_abs) if "intents" in fact]
     try:
         if approved and _plain(load(repo, config).intents) == approved[-1]:
             return {"intents": approved[-1]}
     except IntentsError:
-        pass  # the intents of HEAD may be valid
+        pass  # HEAD's may be valid
     file = settings_of(config).file
     blob = repo.git.ask("cat-file", "blob", f"{head}:{file}")
     try:
@@ -88,13 +88,13 @@ def is_unapproved(repo: Repo, config: Config, intents: Intents) -> bool:
 def describe_unapproved(file: str) -> str:
     """Return the message for the person about an intents file that does not apply."""
     return (
-        f"gitgates: {file} differs from HEAD at the start of the session, and does not apply "
+        f"gitgates: {file} differs from HEAD at session start, so it does not apply "
         f"to agents; to apply it, run in a terminal: {APPROVE}"
     )
 
 
 def approve_intents(repo: Repo, config: Config) -> None:
-    """Let the intents count that the file has now. Raises: IntentsError, StateError."""
+    """Make the file's current intents apply. Raises: IntentsError, StateError."""
     approve(repo, {"intents": _plain(load(repo, config).intents)})
 
 
@@ -108,7 +108,7 @@ def _read(config: Config, rules: Fact) -> Intents:
 
 
 def _intent(fields: Fact) -> Intent:
-    """Return the intent with fields as `plain` has written them; unknown ones are left out."""
+    """Return the intent from fields written by `plain`; unknown ones are ignored."""
     values = {name: value for name, value in unplain(fields).items() if name in Intent._fields}
     return Intent(**values)
 

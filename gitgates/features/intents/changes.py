@@ -1,8 +1,8 @@
-"""Compare what a session has changed with the scope of intents.
+"""Compare a session's changes with the scope of intents.
 
-A shell command names no file, so what it writes is not known beforehand. After each command, and at
-an end of work, what the session itself has changed by now, as the memory of files tells it, is
-compared. Changes in the scope of any intent that is held in this worktree are allowed.
+What a shell command writes is not known beforehand. So after each command, and at the end of work,
+the session's own changes, taken from the memory of files, are compared. Changes in the scope of any
+intent held in this worktree are allowed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def decide_changes(call: Call) -> Verdict:
     is_end = payload.kind in ENDINGS and call.ends_work
     verdict = _at_end(call, leases) if is_end else Verdict()
     if payload.kind != "turn-end" and verdict.level < BLOCK and not call.is_dry:
-        end(call.repo.shared_state_abs, holder_of_call(call))  # of a sub-agent, or of the session
+        end(call.repo.shared_state_abs, holder_of_call(call))  # a sub-agent's, or the session's
     return verdict
 
 
@@ -68,10 +68,10 @@ def _after_shell(call: Call, leases: Leases) -> Verdict:
 
 
 def _at_end(call: Call, leases: Leases) -> Verdict:
-    """Send an agent back that leaves changes outside the scope, three times at most."""
+    """Send back an agent that leaves changes outside the scope, at most three times."""
     agent = call.payload.agent_id
     outside, new, entries = _compare(call, leases)
-    if agent:  # only what was found after a command of its own, or just now
+    if agent:  # only what was found after its own commands, or just now
         entries_of_agent = [
             e for e in of_kind(call.entries, IntentOutsideEntry) if e.get("agent") == agent
         ]
@@ -93,14 +93,14 @@ def _at_end(call: Call, leases: Leases) -> Verdict:
 
 
 def _compare(call: Call, leases: Leases) -> tuple[list[str], list[str], tuple[Any, ...]]:
-    """Return the changed files in no scope, those since the last comparison, and its entry."""
+    """Return the changed files outside all scopes, the new ones, and the journal entry."""
     is_own = held_by(leases, holder_of_call(call)) is not None
     if not (is_own or settings_of(call.config).required):
         return [], [], ()
     last_s = max(map(stamp_of, of_kind(call.entries, IntentOutsideEntry)), default=0.0)
     try:
         observe_if_recorded(call, always=True)
-        history, now = own_history(call), time.time()  # before the gates change files
+        history, now = own_history(call), time.time()  # before gates change files
         if history is None:
             changed = new = _changed_since_start(call)
         else:
@@ -114,7 +114,7 @@ def _compare(call: Call, leases: Leases) -> tuple[list[str], list[str], tuple[An
 
 
 def _start(call: Call) -> float:
-    """Return the time since which changes count: of the first selection, or of the last let-go."""
+    """Return the time from which changes count: the first selection, or the last allowed stop."""
     agents = ("", call.payload.agent_id)
     ends = of_kind(call.entries, IntentEndEntry)
     times = [stamp_of(e) for e in ends if e.get("is_let_go") and e.get("agent") in agents]
@@ -124,7 +124,7 @@ def _start(call: Call) -> float:
 
 
 def _changed_since_start(call: Call) -> set[str]:
-    """Return the files that differ from those at the session's start, whoever has changed them.
+    """Return the files that differ from those at session start, no matter who changed them.
 
     Raises: GitError.
     """
@@ -133,9 +133,9 @@ def _changed_since_start(call: Call) -> set[str]:
 
 
 def _without_scopes(call: Call, leases: Leases, changed: Collection[str]) -> list[str]:
-    """Return the files that are in the scope of no intent that is held in this worktree.
+    """Return the files outside the scope of every intent held in this worktree.
 
-    Of those that have just ended, too: their changes are still there.
+    Intents whose holder has just ended count, too: their changes are still there.
     """
     repo, intents = call.repo, intents_in_force(call)
     held_ids = [
@@ -150,18 +150,18 @@ def _without_scopes(call: Call, leases: Leases, changed: Collection[str]) -> lis
         if not any(is_in_scope(intents, i, path, ignore_case=repo.ignores_case) for i in scopes)
     ]
     if intents.file in outside and not is_unapproved(repo, call.config, intents):
-        outside.remove(intents.file)  # a person has approved it as it is
+        outside.remove(intents.file)  # a person has approved its current text
     return outside[:_MOST_RECORDED]
 
 
 def _text(call: Call, leases: Leases, paths: Sequence[str], *, what: str) -> str:
     lease, file = held_by(leases, holder_of_call(call)), settings_of(call.config).file
-    scope = f"the scope of {lease.intent}" if lease else "the scope of any intent that is held here"
+    scope = f"the scope of {lease.intent}" if lease else "the scope of any intent held here"
     lines = [f"gitgates: {what} files outside {scope}: {join_paths(paths)}", "Undo that."]
-    others = [path for path in paths if path != file]  # which no scope can have
+    others = [path for path in paths if path != file]  # no scope can contain the file
     if lease and others:
-        lines[1] = "Undo that, or ask for the files, and undo it until they are approved:"
+        lines[1] = "Undo that. If you need these files, request them first, and wait for approval:"
         lines.append(request(lease.intent, others[0]))
     if file in paths:
         lines.append(f"{file} defines what agents may work on; only a person may change it.")
-    return "\n".join([*lines, "Leave changes by somebody else unchanged, and say so."])
+    return "\n".join([*lines, "Leave changes by others as they are, and say so."])

@@ -1,4 +1,4 @@
-"""Checks of `gitgates doctor` on intents."""
+"""Intents checks for `gitgates doctor`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gitgates.verbs.finding import Finding
 
 
 def check(repo: Repo, config: Config) -> Iterator[Finding]:
-    """Find what is wrong with the intents file, and whether agents can select an intent at all."""
+    """Find problems in the intents file, and whether agents can select an intent at all."""
     settings = find_settings(config)
     if settings is None:
         return

@@ -71,9 +71,9 @@ def command() -> None:
 
 
 def _open_intents() -> tuple[Repo, Intents]:
-    """Return the repository of the current folder, and its intents.
+    """Return the current folder's repository, and its intents.
 
-    Raises: ConfigError, GitError; IntentsError if their file is wrong.
+    Raises: ConfigError, GitError; IntentsError if the file has problems.
     """
     repo = current_repo()
     config = configuration(repo)
@@ -85,7 +85,7 @@ def _open_intents() -> tuple[Repo, Intents]:
 @click.option("--path", metavar="PATH", help="Only intents whose scope may contain this path.")
 @format_option
 def list_intents(path: str | None, fmt: str) -> int:
-    """List the intents, in the order of the file; with --path, the closest first."""
+    """List the intents, in the file's order; with --path, the closest first."""
     repo, intents = _open_intents()
     matching = intents.intents
     if path is not None:
@@ -105,7 +105,7 @@ def list_intents(path: str | None, fmt: str) -> int:
 @command.command("show")
 @click.argument("name", metavar="ID")
 def show(name: str) -> int:
-    """Show one intent in full with the latest work on it, as agents see it."""
+    """Show one intent in full, with the latest work on it, as agents see it."""
     repo, intents = _open_intents()
     intent = intents.find(name)
     click.echo(context_of(repo, configuration(repo), intent, _UNLIMITED), nl=False)
@@ -172,7 +172,7 @@ def status(name: str | None, fmt: str) -> int:
 def select(name: str, *, session: str, agent: str, caller: str) -> int:
     """Select the intent to work on, and print its context.
 
-    The agent holds it until it releases it, selects another one, or is inactive for the time `ttl`.
+    The agent holds it until it releases it, selects another one, or is inactive for `ttl`.
     A sub-agent selects its own. Exit status 75: another agent holds it.
     """
     repo, resolved = _caller(session, agent, caller)
@@ -208,7 +208,7 @@ def select(name: str, *, session: str, agent: str, caller: str) -> int:
 @_agent_option
 @_caller_option
 def release(session: str, agent: str, caller: str) -> int:
-    """Release the intent that is held, so others can select it."""
+    """Release the held intent, so that others can select it."""
     repo, resolved = _caller(session, agent, caller)
     holder = Holder(resolved.session, resolved.agent)
     lease = leases_of.release(repo.shared_state_abs, holder)
@@ -244,7 +244,7 @@ def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str
     GLOB is a pattern as in .gitignore, relative to the root. Nothing changes until a person
     approves it.
 
-    Exit status 0: requested, or already in the scope. 64: unknown intent, or no valid pattern.
+    Exit status 0: requested, or already in the scope. 64: unknown intent, or invalid pattern.
     """
     repo, intents = _open_intents()
     intent = intents.find(name)
@@ -273,7 +273,7 @@ def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str
 def approve_scope(name: str, pattern: str, *, refuse: bool, token: str) -> int:
     """Add GLOB to the scope of an intent, as a person.
 
-    Writes to the intents file of the worktree of the request, or of this one, if nothing else in
+    Writes to the intents file in the worktree of the request, or in this one, if nothing else in
     the file changes. Needs a terminal, or a token.
 
     Exit status 0: done. 64: unknown intent or pattern, or not allowed. 78: the file must be changed
@@ -295,10 +295,10 @@ def approve_scope(name: str, pattern: str, *, refuse: bool, token: str) -> int:
 
 
 def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
-    """Write a pattern into the intents file, as a person; return its path, or empty if it is there.
+    """Write a pattern into the intents file, as a person; return the file, or "" if it has it.
 
-    Raises: UsageError without a person's approval, or if it makes no sense; ConfigError if the
-    file has to be changed by hand, or is wrong.
+    Raises: UsageError without a person's approval, or if the request is invalid; ConfigError if
+    the file has problems, or must be changed by hand.
     """
     if request.root != repo.root_abs and os.path.exists(f"{request.root}/.git"):
         other = find_repo(request.root, environ.read())

@@ -1,6 +1,6 @@
-"""Compare the commit of an agent with the scope of the intents that its session holds.
+"""Compare an agent's commit with the scope of the intents that its session holds.
 
-A git hook has no session: whose commit it is, the environment says. A person's is not compared.
+A git hook has no session; the environment tells whose commit it is. A person's is not compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def decide_commit(call: HookCall) -> Verdict:
     held_ids = [
         lease.intent
         for lease in read_leases(repo.shared_state_abs).values()
-        if lease.holder.session == file_name(session) or not session  # whose variable is missing
+        if lease.holder.session == file_name(session) or not session  # the variable is missing
     ]
     if not held_ids and not settings_of(call.config).required:
         return Verdict()
@@ -53,7 +53,7 @@ def decide_commit(call: HookCall) -> Verdict:
 
 
 def _changed_in_session(repo: Repo, session: str, paths: list[str]) -> list[str]:
-    """Return the files that are not as they were when the session began."""
+    """Return the files that differ from those at session start."""
     if not paths:
         return []
     from gitgates.session.facts import fold  # only a commit that may be refused pays for it
@@ -62,5 +62,6 @@ def _changed_in_session(repo: Repo, session: str, paths: list[str]) -> list[str]
     git = reading_git(repo)
     if not base or git.ask("cat-file", "-e", base).exit_status:
         return paths
-    changed = set(git.names("diff", "--cached", *_NAMES, base, "--"))  # arguments have a limit
+    # As arguments, the paths might exceed a limit.
+    changed = set(git.names("diff", "--cached", *_NAMES, base, "--"))
     return [path for path in paths if path in changed]

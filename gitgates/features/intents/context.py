@@ -1,4 +1,4 @@
-"""The context of an intent for an agent: its text, and the events at which the agent gets it."""
+"""An intent's context for an agent: its text, and the events at which the agent gets it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
-SMALLEST = 512  # characters, which id, title and what was left out always fit into
+SMALLEST = 512  # characters; enough for id, title and the line on omissions
 _TAG = "intent_context"
 _MOST_RECENT = 10
 _MANY = 9999
@@ -36,7 +36,7 @@ _AGAIN = "You hold this intent; do not change anything outside its scope."
 def decide_context(call: Call) -> Verdict:
     """Record the context of the held intent before a compaction, and return it afterwards.
 
-    An agent without an intent gets the list of intents; the person, a note on a file that does not
+    An agent without an intent gets the list of intents; the person is told if the file does not
     apply.
     """
     leases, holder = renewed_leases(call), holder_of_call(call)
@@ -64,7 +64,7 @@ def decide_context(call: Call) -> Verdict:
 
 
 def _recorded(call: Call, intent: str) -> str:
-    """Return the context as it was before the last compaction; empty if there was none."""
+    """Return the context from before the last compaction; empty if there was none."""
     agent, text = call.payload.agent_id, ""
     for fact in of_kind(call.entries, IntentContextEntry):
         if fact.get("agent") == agent:
@@ -73,9 +73,9 @@ def _recorded(call: Call, intent: str) -> str:
 
 
 def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:
-    """Return the context of an intent for an agent, with the latest work on it.
+    """Return an intent's context for an agent, with the latest work on it.
 
-    `budget`: the most characters.
+    `budget`: the maximum number of characters.
     """
     try:
         recent = functions_of(config, "recent_work", "after-tool")
@@ -86,11 +86,11 @@ def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:
 
 
 def context_text(intent: Intent, recent: Sequence[str], budget: int) -> str:
-    """Return the `<intent_context>` block of an intent, of at most `budget` characters. Pure.
+    """Return an intent's `<intent_context>` block of at most `budget` characters. Pure.
 
-    A budget below SMALLEST counts as that. If not everything fits, whole lines are left out, the
-    least important first: recent changes, notes, scope, constraints, acceptance criteria. `recent`
-    is the intent's latest work, the newest first.
+    A budget below SMALLEST counts as SMALLEST. If not everything fits, whole lines are left out,
+    the least important first: recent changes, notes, scope, constraints, acceptance criteria.
+    `recent` is the intent's latest work, newest first.
     """
     sections = {
         "Acceptance criteria": intent.acceptance_criteria,
@@ -111,7 +111,7 @@ def context_text(intent: Intent, recent: Sequence[str], budget: int) -> str:
 
 
 def _fitting(sections: Mapping[str, Sequence[str]], room: int) -> tuple[str, dict[str, int]]:
-    """Return the text of what fits, and section → how many of its lines do not."""
+    """Return the text that fits, and section → the number of lines that do not."""
     text, omitted = "", dict[str, int]()
     for title, items in sections.items():
         block = f"{title}:\n"
@@ -132,5 +132,5 @@ def _omission(intent: Intent, omitted: Mapping[str, int]) -> str:
 
 
 def _inert(text: str) -> str:
-    """Return text that cannot end the block."""
+    """Return text with anything neutralised that would end the block."""
     return text.replace(f"</{_TAG}", f"<\\/{_TAG}")

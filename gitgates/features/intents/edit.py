@@ -1,7 +1,7 @@
-"""Add a pattern to the scope of an intent, as text: every other byte of the file is left unchanged.
+"""Add a pattern to an intent's scope, as text, without changing any other byte of the file.
 
-Cold: loads PyYAML or tomlkit. The changed text is parsed; if it differs from the old intents
-by more than the new pattern, nothing is changed.
+Cold: it loads PyYAML or tomlkit. It parses the new text; if that differs from the old intents by
+more than the new pattern, nothing is changed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _KEY = "owned_scope"
 
 
 def add_pattern(text: str, file: str, name: str, pattern: str) -> str | None:
-    """Return an intents file with one more pattern in the scope of an intent.
+    """Return the text of an intents file with one more pattern in an intent's scope.
 
-    None if that cannot be done by an insertion alone, or would change anything else: a scope
-    that two intents share, for example.
+    None if an insertion alone cannot do that, or would change anything else, such as a scope that
+    two intents share.
     """
     before, problems = parse(text, file)
     at = next((at for at, intent in enumerate(before) if intent.id == name), None)
@@ -46,7 +46,7 @@ def _in_yaml(text: str, at: int, pattern: str) -> str:
         return f"{text[:end]}, {item}{text[end:]}"
     line_end = "\r\n" if "\r\n" in text else "\n"
     line = f"{' ' * scope.start_mark.column}- {item}"
-    next_line = text.find("\n", end) + 1  # behind a comment that is on the last item's line
+    next_line = text.find("\n", end) + 1  # after a comment on the last item's line
     if not next_line:
         return f"{text}{line_end}{line}"
     return f"{text[:next_line]}{line}{line_end}{text[next_line:]}"

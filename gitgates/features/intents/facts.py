@@ -24,7 +24,7 @@ class IntentContextEntry(LazyRecord):
 
     agent: str  # the sub-agent's id; empty: the main agent
     intent: str  # its id
-    text: str  # the context, which the agent gets again
+    text: str  # which the agent gets again afterwards
 
 
 @entry("intent-outside")
@@ -32,14 +32,14 @@ class IntentOutsideEntry(LazyRecord):
     """Changes were compared with the scopes."""
 
     agent: str  # the sub-agent's id; empty: the main agent
-    paths: Sequence[str]  # the files outside of all scopes that are new since the last comparison
+    paths: Sequence[str]  # the files outside all scopes, new since the last comparison
     t: float  # the time before the gates ran, which may change files
 
 
 @entry("intent-sent-back")
 class IntentEndEntry(LazyRecord):
-    """An agent wanted to stop with changes outside of the scope."""
+    """An agent wanted to stop with changes outside the scope."""
 
     prompt: str  # the number of the person's prompt
     agent: str  # the sub-agent's id; empty: the main agent
-    is_let_go: bool = False  # it was allowed to; otherwise it was sent back
+    is_let_go: bool = False  # whether it was allowed to, not sent back

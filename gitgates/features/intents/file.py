@@ -1,4 +1,4 @@
-"""Load the intents file of a worktree. The only reader of it."""
+"""Load a worktree's intents file. Nothing else reads it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LONGEST = 1 << 20  # bytes
 
 
 def load(repo: Repo, config: Config) -> Intents:
-    """Return the intents of a worktree; none if there is no file, or no table of settings.
+    """Return a worktree's intents; none if there is no file, or no table of settings.
 
-    Raises: IntentsError with every problem of the file.
+    Raises: IntentsError with every problem in the file.
     """
     settings = find_settings(config)
     if settings is None:
@@ -35,7 +35,7 @@ def load(repo: Repo, config: Config) -> Intents:
 def read_intents(root_abs: str, file: str) -> bytes | None:
     """Return the bytes of an intents file; None if there is none.
 
-    Raises: IntentsError if it is no regular file of the repository, too long, or unreadable.
+    Raises: IntentsError if it is too long, unreadable, or not a regular file in the repository.
     """
     path_abs = os.path.join(root_abs, file)
     try:
@@ -45,7 +45,7 @@ def read_intents(root_abs: str, file: str) -> bytes | None:
         return None
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
-        raise _error([Problem(file, what, "Make it a regular file, and no link.")]) from error
+        raise _error([Problem(file, what, "Make it a regular file, not a link.")]) from error
     if len(raw) > _LONGEST:
         what = f"got more than {_LONGEST} bytes, expected at most that"
         raise _error([Problem(file, what, "Remove finished intents.")])
@@ -55,7 +55,7 @@ def read_intents(root_abs: str, file: str) -> bytes | None:
 
 
 def parse_intents(file: str, raw: bytes) -> tuple[Intent, ...]:
-    """Return the intents in the bytes of a file. Raises: IntentsError with every problem."""
+    """Return the intents in a file's bytes. Raises: IntentsError with every problem."""
     from gitgates.features.intents.parse import parse  # cold: once in a session
 
     try:

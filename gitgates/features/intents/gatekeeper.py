@@ -1,6 +1,6 @@
-"""The gatekeeper of intents: whether a tool may be used that is about to write.
+"""The gatekeeper for intents: whether a tool that is about to write may be used.
 
-`judge_write`, which is pure, decides; the rest collects its input and writes the texts.
+`judge_write`, which is pure, decides; the rest collects its input and composes the texts.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ OFFERED = "If your task belongs to one of these intents, select it before you wr
 
 
 def decide_tool(call: Call, so_far: Verdict) -> Verdict:
-    """Decide about a tool that may write; renew the lease of its user."""
+    """Decide about a tool that may write; renew its user's lease."""
     kind, paths = call.payload.tool_kind, call.edited_paths
     leases = renewed_leases(call)
     if kind == "ours":
-        from gitgates.session.shell_commands import name_caller  # seldom: of `gitgates mcp`
+        from gitgates.session.shell_commands import name_caller  # rare: tools of `gitgates mcp`
 
         return name_caller(call, so_far)
     if so_far.level >= BLOCK or paths == () or kind not in ("shell", "writes"):
@@ -72,9 +72,9 @@ def judge_write(
     settings: IntentSettings,
     ignore_case: bool = False,
 ) -> Verdict:
-    """Return the verdict on a tool that is about to write: refused, asked about, or passed.
+    """Return the verdict on a tool that is about to write: refuse, ask, or let pass.
 
-    `paths`: relative to the root, links resolved; none if they are not known.
+    `paths`: relative to the root, links resolved; empty if they are not known.
     """
     why = ""
     if lease := held_by(leases, holder):
@@ -100,30 +100,30 @@ def judge_write(
         path for path in paths if is_matched(path, settings.ask, ignore_case=ignore_case)
     ]
     if asked_paths:
-        text = f"gitgates: a person must permit changes of {join_paths(asked_paths)}"
+        text = f"gitgates: a person must permit changes to {join_paths(asked_paths)}"
         return Verdict(ask=True, to_agent=f"{text} (`ask` of [tool.gitgates.intents]).")
     return Verdict()
 
 
 def _only_reads(call: Call) -> bool:
-    from gitgates.session.reading import is_reading  # only shells pay for it
+    from gitgates.session.reading import is_reading  # only needed for shell commands
 
     return is_reading(call.payload.command)
 
 
-# Texts for the agent.
+# Texts for the agent
 
 
 def describe_active(intents: Intents, leases: Leases, holder: Holder) -> str:
-    """Return a line for each intent that can be selected, who has it, and how to select it."""
+    """Return a line for each selectable intent: who holds it, and how to select it."""
     active = intents.active
     if not active:
         has = (
             "has no intent IN_PROGRESS" if intents.intents else "has no intents, or does not exist"
         )
         return (
-            f"None can be selected: {intents.file} {has} as committed, or as approved by a "
-            f"person in a terminal with `{APPROVE}`."
+            f"None can be selected: {intents.file}, as committed or as approved by a person in a "
+            f"terminal with `{APPROVE}`, {has}."
         )
     lines = [
         f"  gitgates intent select {intent.id}  # {_described(intent, leases, holder)}"
@@ -147,7 +147,9 @@ def _out_of_scope(
     scope = ", ".join(selected.owned_scope)
     lines = [f"{join_paths([path])} is outside the scope of {selected.id}: {scope}"]
     if is_matched(path, (f"/{intents.file}",), ignore_case=ignore_case):
-        lines.append("It defines what agents may work on: it is in no scope. Leave it unchanged.")
+        lines.append(
+            "It defines what agents may work on, so no scope contains it. Leave it unchanged."
+        )
         return "\n".join(lines)
     others = tuple(intent for intent in intents.active if intent.id != selected.id)
     near = nearest(others, path, _MOST_NEAREST, ignore_case=ignore_case)
@@ -179,22 +181,22 @@ def request(intent_id: str, path: str) -> str:
 
 
 def join_paths(paths: Sequence[str]) -> str:
-    """Return a few paths, for an agent: a name can have line ends."""
+    """Return a few paths as a line for an agent; control characters in names are escaped."""
     from gitgates.core.clean import first_few, visible_line
 
     return first_few([*map(visible_line, paths)], _MOST_NAMED)
 
 
-# The holder of an event.
+# An event's holder
 
 
 def holder_of_call(call: Call) -> Holder:
-    """Return the session, or the sub-agent, that an event is of."""
+    """Return the session or sub-agent that an event belongs to."""
     return holder_of(call.payload.session, call.payload.agent_id)
 
 
 def renewed_leases(call: Call) -> Leases:
-    """Return all leases, that of the event's holder renewed. Raises: StateError, LockError."""
+    """Return all leases, with the event's holder's renewed. Raises: StateError, LockError."""
     if call.is_dry:
         return read_leases(call.repo.shared_state_abs)
     return renew(call.repo.shared_state_abs, holder_of_call(call), call.repo.git_dir_abs)

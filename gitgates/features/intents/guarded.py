@@ -1,4 +1,4 @@
-"""The rule of the guard on the file with the intents."""
+"""The guard's rule about the intents file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ RULES = (
     Rule(
         name="intents_file",
         answer="ask",
-        meaning="Changing the file with the intents.",
+        meaning="Changing the intents file.",
         why="It changes what agents may work on.",
         instead="Your change does not count. For more files: gitgates intent "
         "scope-expansion-request.",

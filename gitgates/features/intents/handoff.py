@@ -1,4 +1,4 @@
-"""The intent that is held, for a handoff."""
+"""The held intent, for a handoff."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def state(call: Call, caller: Caller) -> dict[str, str]:
-    """Return the intent that the caller holds."""
+    """Return the intent held by the caller."""
     if find_settings(call.config) is None:
         return {}
     leases = read_leases(call.repo.shared_state_abs)

@@ -1,4 +1,4 @@
-"""The records of intents, their settings, and the error of a file of them."""
+"""Records of intents, their settings, and the error for an intents file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Config
 
-# The words that files of this name in public repositories use.
+# The words used in public repositories' files with this name.
 ACTIVE = "IN_PROGRESS"
 STATUSES = ("PENDING", ACTIVE, "BLOCKED", "COMPLETED", "CANCELLED")
 TABLE = "intents"
 
 
 class IntentsError(ConfigError):
-    """The intents file has problems; all of them are in the message."""
+    """The intents file has problems; the message lists all of them."""
 
 
 class Intent(Record):
@@ -39,9 +39,9 @@ class Intent(Record):
 
 
 class Intents(Record):
-    """The intents of one worktree, in the order of the file."""
+    """A worktree's intents, in the file's order."""
 
-    file: str  # relative to the root, whether it is there or not
+    file: str  # relative to the root; it need not exist
     intents: tuple[Intent, ...] = ()
 
     def get(self, name: str) -> Intent | None:
@@ -52,7 +52,7 @@ class Intents(Record):
         """Return the intent with an id. Raises: UsageError if there is none."""
         if intent := self.get(name):
             return intent
-        from gitgates.config.values import did_you_mean  # cold: only a mistake needs them
+        from gitgates.config.values import did_you_mean  # cold: only needed for a mistake
         from gitgates.core.clean import visible_line
 
         known_ids = tuple(intent.id for intent in self.intents)
@@ -61,27 +61,27 @@ class Intents(Record):
 
     @property
     def active(self) -> tuple[Intent, ...]:
-        """Return those that may be selected."""
+        """Return the intents that may be selected."""
         return tuple(intent for intent in self.intents if intent.is_active)
 
 
 class IntentSettings(Record):
-    """Where the intents are, and what agents need one for."""
+    """Where the intents are, and when agents need one."""
 
     file: str
     required: bool
-    ask: tuple[str, ...]  # patterns of what a person is asked about
-    ttl_s: float  # how long a selection holds without an event of its holder
+    ask: tuple[str, ...]  # patterns of files for which a person is asked
+    ttl_s: float  # how long a selection lasts without an event from its holder
     context_bytes: int  # the maximum size of an intent's context
 
 
 def find_settings(config: Config) -> IntentSettings | None:
-    """Return the settings of intents; None if there are none."""
+    """Return the settings for intents; None if there are none."""
     return table_of(config, TABLE, IntentSettings) if TABLE in config.tables else None
 
 
 def settings_of(config: Config) -> IntentSettings:
-    """Return the settings of intents. Raises: ConfigError if the configuration has none."""
+    """Return the settings for intents. Raises: ConfigError if the configuration has none."""
     settings = find_settings(config)
     if settings is None:
         hint = "Add the table [tool.gitgates.intents] to pyproject.toml."

@@ -22,7 +22,7 @@ _FILE = v.ValueType(_file, v.FILLED)
 
 _KEYS = (
     Key("file", _FILE, '".orchestration/active_intents.yaml"', weaker="any").meaning(
-        "The file with the intents, relative to the root: YAML, or TOML by its extension."
+        "The intents file, relative to the root: YAML, or TOML by its extension."
     ),
     Key("required", v.FLAG, "false", weaker="off").meaning(
         "An agent must select an intent before it changes anything. If set, "

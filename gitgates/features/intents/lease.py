@@ -1,9 +1,8 @@
-"""Leases of intents: who holds which one, and until when. Worktrees share them.
+"""Leases on intents: who holds which one, and until when. Worktrees share them.
 
-All are in one file, which is replaced under its lock: whoever changes a lease compares it with the
-current content (compare-and-swap), so of two who acquire one intent exactly one gets it. Nobody
-has to give a lease back: without a renewal it expires after its time to live. An expired lease can
-be acquired by anybody; its former holder renews it if nobody has done that.
+All leases are in one file, which is replaced under its lock (compare-and-swap), so if two agents
+acquire an intent, exactly one gets it. Nobody must give a lease back: without a renewal it expires
+after its time to live. Then anybody can acquire it; if nobody has, its former holder can renew it.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ if TYPE_CHECKING:
     Leases: TypeAlias = dict[str, "Lease"]  # by intent
 
 FILE = "leases.json"
-_DUE = 0.1  # of the time to live: a renewal before that is left out
+_DUE = 0.1  # of the time to live must have passed before a renewal is written
 _FORGOTTEN_S = 7 * 24 * 3600.0
 
 
 class Holder(Record):
-    """A session, or one sub-agent of it."""
+    """A session, or one of its sub-agents."""
 
-    session: str  # the name of its journal, without .jsonl
-    agent: str = ""  # a sub-agent's id; empty: the main thread
+    session: str  # its journal's name, without .jsonl
+    agent: str = ""  # a sub-agent's id; empty: the main agent
 
     def __str__(self) -> str:
         """Describe it for a person or an agent."""
@@ -41,30 +40,30 @@ class Holder(Record):
 
 
 class Lease(Record):
-    """One intent that is held, or was held until it expired."""
+    """One intent that is held, or was until its lease expired."""
 
     intent: str
     holder: Holder
-    acquired_s: float  # since the epoch, by the wall clock; so is the next
+    acquired_s: float  # since the epoch, by the wall clock, like the next field
     renewed_s: float
     ttl_s: float
-    git_dir_abs: str = ""  # of the worktree that its holder was in last
-    ended: bool = False  # its holder has ended, and may come back
-    former: Holder | None = None  # whose expired lease this has replaced
+    git_dir_abs: str = ""  # of the worktree in which its holder was last active
+    ended: bool = False  # its holder has ended, but may come back
+    former: Holder | None = None  # the holder whose expired lease this one replaced
 
     @property
     def until_s(self) -> float:
-        """The time of its expiry, without another renewal."""
+        """When it expires, unless it is renewed."""
         return self.renewed_s + self.ttl_s
 
     @property
     def holding(self) -> str:
-        """Who holds it, and until when, in words."""
+        """Who holds it, and until when, as text."""
         return f"held by {self.holder} until {utc(self.until_s)}"
 
     @property
     def is_recent(self) -> bool:
-        """Whether its holder was active recently. A clock that was set back does not prolong it."""
+        """Whether its holder was recently active. Setting the clock back does not prolong it."""
         return abs(time.time() - self.renewed_s) < self.ttl_s
 
     @property
@@ -74,7 +73,7 @@ class Lease(Record):
 
 
 def holder_of(session: str, agent: str = "") -> Holder:
-    """Return the holder for a session, as its host names it."""
+    """Return the holder for a session, by the host's name for it."""
     return Holder(file_name(session), agent)
 
 
@@ -88,25 +87,25 @@ def read_leases(shared_state_abs: str) -> Leases:
     try:
         return {fields["intent"]: _lease(fields) for fields in loads(raw or b"[]")}
     except (KeyError, RecursionError, TypeError, ValueError):
-        return {}  # damaged by a power failure, which no holder survived
+        return {}  # damaged by a power failure, so no holder is left
 
 
 def held_by(leases: Leases, holder: Holder) -> Lease | None:
-    """Return the lease of a holder, live or expired; None if it has none."""
+    """Return a holder's lease, live or expired; None if it has none."""
     return next((lease for lease in leases.values() if lease.holder == holder), None)
 
 
 def lost_by(leases: Leases, holder: Holder) -> Lease | None:
-    """Return the lease that has replaced that of a holder when it was expired; None if none has."""
+    """Return the lease that replaced a holder's expired one; None if there is none."""
     return next((lease for lease in leases.values() if lease.former == holder), None)
 
 
 def acquire(
     shared_state_abs: str, intent: str, holder: Holder, *, ttl_s: float, git_dir_abs: str
 ) -> Lease:
-    """Acquire an intent, in place of the one that the holder had; return its lease.
+    """Acquire an intent, instead of the one that the holder had; return its lease.
 
-    The lease is another holder's if that one has the intent. Raises: StateError, LockError.
+    If another holder has the intent, return that holder's lease. Raises: StateError, LockError.
     """
     now = time.time()
     new = Lease(intent, holder, now, now, ttl_s, git_dir_abs=git_dir_abs)
@@ -127,7 +126,7 @@ def acquire(
 
 
 def renew(shared_state_abs: str, holder: Holder, git_dir_abs: str) -> Leases:
-    """Renew the lease of a holder, expired or not, if that is due; return all leases.
+    """Renew a holder's lease, expired or not, if that is due; return all leases.
 
     Raises: StateError, LockError.
     """
@@ -149,7 +148,7 @@ def renew(shared_state_abs: str, holder: Holder, git_dir_abs: str) -> Leases:
 
 
 def release(shared_state_abs: str, holder: Holder) -> Lease | None:
-    """Remove the lease of a holder; return it, or the one that the holder has lost.
+    """Remove a holder's lease; return it, or the one that the holder has lost.
 
     Raises: StateError, LockError.
     """
@@ -161,7 +160,7 @@ def release(shared_state_abs: str, holder: Holder) -> Lease | None:
 
 
 def end(shared_state_abs: str, holder: Holder) -> None:
-    """Let the leases of a holder that has ended expire now; of a session, those of all its agents.
+    """Make the leases of an ended holder expire now; for a session, those of all its agents.
 
     Raises: StateError, LockError.
     """
@@ -175,7 +174,7 @@ def end(shared_state_abs: str, holder: Holder) -> None:
 
 
 def _without(leases: Leases, holder: Holder) -> Leases:
-    """Return leases with nothing of a holder, neither what it has nor what it has lost."""
+    """Return leases without a holder: neither as the current nor as a former one."""
     return {
         name: lease._replace(former=None) if lease.former == holder else lease
         for name, lease in leases.items()
@@ -184,7 +183,7 @@ def _without(leases: Leases, holder: Holder) -> Leases:
 
 
 def _swap(shared_state_abs: str, change: Callable[[Leases], Leases]) -> Leases:
-    """Replace the leases by what `change` makes of them, under their lock; return them."""
+    """Replace the leases by the result of `change`, under their lock; return them."""
     path_abs = f"{shared_state_abs}/{FILE}"
     try:
         make_folder(shared_state_abs)
@@ -208,7 +207,7 @@ def _swap(shared_state_abs: str, change: Callable[[Leases], Leases]) -> Leases:
 
 
 def _lease(fields: dict[str, Any]) -> Lease:
-    """Return a lease as it was written. Raises: KeyError, TypeError, ValueError."""
+    """Return a lease from its stored form. Raises: KeyError, TypeError, ValueError."""
     former = fields.get("former")
     return Lease(
         intent=str(fields["intent"]),

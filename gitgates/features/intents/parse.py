@@ -1,7 +1,7 @@
-"""The text of an intents file to intents and problems. Pure; cold: loads a parser of YAML or TOML.
+"""Parse an intents file's text into intents and problems. Pure; cold: loads a YAML or TOML parser.
 
-The entries are read as those of an array of tables in the configuration are, so all problems are
-reported at once. The line of each is added here.
+Entries are read like those of an array of tables in the configuration, so all problems are reported
+at once. The line of each is added here.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _REQUIRED = ("id", "title", "status", "owned_scope")
 _LISTS = ("owned_scope", "constraints", "acceptance_criteria")
 _LONGEST_TITLE = 200
 _EXAMPLE = f"For example: {ROOT_KEY}: [{{id: INT-001, title: …, status: …, owned_scope: [src/**]}}]"
-_QUOTES = "A pattern that starts with `*` or `!` needs quotes, and so has a text with `: ` in it."
+_QUOTES = "A pattern that starts with `*` or `!` needs quotes, and so does text that contains `: `."
 
 
 def parse(text: str, file: str) -> tuple[tuple[Intent, ...], tuple[Problem, ...]]:
-    """Return the intents in a text, and everything that is wrong with it.
+    """Return the intents in a text, and all its problems.
 
-    `file` is its name, for problems; with the extension .toml it is TOML, else YAML. The intents
-    are of use only if there is no problem.
+    `file` is its name, for problems; with the extension .toml it is TOML, else YAML. Use the
+    intents only if there is no problem.
     """
     is_toml = file.endswith(".toml")
     problems: list[Problem] = []
@@ -56,7 +56,7 @@ def parse(text: str, file: str) -> tuple[tuple[Intent, ...], tuple[Problem, ...]
 
 
 class _File(Record):
-    """A `Document` whose places have lines."""
+    """A `Document` whose locations include lines."""
 
     source: str  # the file's name
     prefix: tuple[str, ...]
@@ -64,14 +64,14 @@ class _File(Record):
     lines: Mapping[tuple[str, ...], int]
 
     def location(self, *path: str) -> str:
-        """Name a place, with the line of the nearest that has one: in TOML, none has."""
+        """Name a location, with the nearest line that is known; in TOML, none is."""
         ends = range(len(path), 0, -1)
         line = next((f":{self.lines[path[:n]]}" for n in ends if path[:n] in self.lines), "")
         return f"{self.source}{line}: {'.'.join(path)}"
 
 
 def _rows(document: object, file: str, problems: list[Problem]) -> object:
-    """Return the entries of a document, with the keys of our own."""
+    """Return a document's entries, with our own keys only."""
     if document in (None, "", {}):
         return []
     if not isinstance(document, dict):
@@ -87,7 +87,7 @@ def _rows(document: object, file: str, problems: list[Problem]) -> object:
 
 
 def _own_keys(row: object) -> object:
-    """Return an entry without the keys of others; `name` is another word for `title`."""
+    """Return an entry without unknown keys; `name` is a synonym for `title`."""
     if not isinstance(row, dict):
         return row
     fields = {key: value for key, value in row.items() if not key.startswith("x-")}
@@ -104,7 +104,7 @@ def _load_yaml(text: str) -> Any:  # noqa: ANN401 - any YAML
     try:
         from gitgates.core import yaml_load
     except ModuleNotFoundError:
-        # A git hook runs with -S, so an editable installation has no PyYAML beside it.
+        # A git hook runs with -S, so it does not find PyYAML beside an editable installation.
         import site
 
         site.main()
@@ -114,7 +114,7 @@ def _load_yaml(text: str) -> Any:  # noqa: ANN401 - any YAML
 
 
 def _yaml_lines(text: str, file: str, problems: list[Problem]) -> dict[tuple[str, ...], int]:
-    """Return the line of each key of each entry; what is written twice is a problem."""
+    """Return the line of each key in each entry; a duplicate key is a problem."""
     from gitgates.core.yaml_load import load_nodes
 
     lines: dict[tuple[str, ...], int] = {}
@@ -129,7 +129,7 @@ def _yaml_lines(text: str, file: str, problems: list[Problem]) -> dict[tuple[str
         lines[ROOT_KEY, name] = line = row.start_mark.line + 1
         if len(written) < len(keys):
             place = f"{file}:{line}: {ROOT_KEY}.{name}"
-            problems.append(Problem(place, "has a key twice", "Keep only one of them."))
+            problems.append(Problem(place, "the key is given twice", "Keep only one of them."))
     return lines
 
 

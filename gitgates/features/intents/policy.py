@@ -1,8 +1,8 @@
 """The policy on intents: no writing before one is selected, none outside its scope.
 
-Before a tool is used, `gatekeeper.py` decides. A shell command names no file; what it has
-changed is compared with the scope afterwards: `changes.py`, and at a commit,
-`commit.py`. Who has selected what: `lease.py`.
+`gatekeeper.py` decides before a tool is used. What a shell command has changed is compared with
+the scope afterwards: in `changes.py` and, at a commit, in `commit.py`. `lease.py` keeps who has
+selected what.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def follows_writers(config: Config) -> bool:
-    """Return whether it is asked what a session itself has changed."""
+    """Return whether this policy asks for a session's own changes."""
     return _NAME in config.tables
 
 
-# The text beside the reason if `fails_closed` applies.
+# Added to the reason if `fails_closed` applies.
 WAY_OUT = (
-    "Where intents are required, nothing may be written while this cannot be decided. Do not "
+    "If intents are required, nothing may be written while this cannot be decided. Do not "
     "try to bypass it: tell the person, who can fix it; or remove `required` from "
     "[tool.gitgates.intents] and run `gitgates approve rules`; or restart the agent with "
     "GITGATES=0, without gates and guard."
@@ -54,22 +54,22 @@ WAY_OUT = (
 
 
 def fails_closed(config: Config) -> bool:
-    """Return whether a tool is refused if this policy fails in itself."""
+    """Return whether a tool is refused if this policy itself fails."""
     return bool(config.tables.get(_NAME, {}).get("required"))
 
 
 def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
-    """Return the verbs that an agent may not run: to widen the scope of an intent."""
+    """Return the verbs that an agent may not run, which widen an intent's scope."""
     return (("intent", "approve-scope"),)
 
 
 def guarded_files(call: Call) -> tuple[tuple[str, str], ...]:
-    """Return the file with the intents."""
+    """Return the intents file."""
     return (("intents_file", _file_abs(call)),)
 
 
 def watched_files(call: Call) -> dict[str, str]:
-    """Return the file with the intents, whose changes are reported to the person."""
+    """Return the intents file, whose changes are reported to the person."""
     return {_NAME: _file_abs(call)}
 
 
@@ -90,14 +90,14 @@ def unapproved(call: Call, changed: list[str]) -> list[str]:
 
 
 def rules_at(repo: Repo, config: Config, head: str) -> dict[str, Any]:
-    """Return the intents that a session begins with at a commit, for its rules."""
+    """Return the intents with which a session begins at a commit, for its rules."""
     from gitgates.features.intents import approved  # once in a session
 
     return approved.rules_at(repo, config, head)
 
 
 def approve(repo: Repo, config: Config) -> str:
-    """Let the intents count that the file has now; return the file.
+    """Make the file's current intents apply; return the file.
 
     Raises: IntentsError, StateError.
     """
@@ -108,12 +108,9 @@ def approve(repo: Repo, config: Config) -> str:
 
 
 def labels(call: Call) -> dict[str, str]:
-    """Return the intent that the agent has selected, for the trace."""
-    from gitgates.features.intents.lease import (  # if there are any
-        held_by,
-        holder_of,
-        read_leases,
-    )
+    """Return the intent selected by the agent, for the trace."""
+    # only needed if there are intents
+    from gitgates.features.intents.lease import held_by, holder_of, read_leases
 
     holder = holder_of(call.payload.session, call.payload.agent_id)
     lease = held_by(read_leases(call.repo.shared_state_abs), holder)
@@ -121,11 +118,10 @@ def labels(call: Call) -> dict[str, str]:
 
 
 def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git
-    """Judge a tool or changes; give the agent the context of its intent; renew its lease."""
+    """Judge a tool or changes; give the agent its intent's context; renew its lease."""
+    # Each kind of event imports only what it needs.
     if call.kind == "before-tool":
-        from gitgates.features.intents.gatekeeper import (
-            decide_tool,  # of many events, each loads its own
-        )
+        from gitgates.features.intents.gatekeeper import decide_tool
 
         return decide_tool(call, so_far)
     if call.kind == "before-commit":

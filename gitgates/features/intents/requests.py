@@ -1,6 +1,6 @@
-"""Requests for a larger scope, and the answers of a person. They are entries of the ledger.
+"""Requests for a larger scope, and a person's answers, as entries in the ledger.
 
-Approved patterns are in the intents file. The ledger records who asked for them, and why. Cold.
+Approved patterns are in the intents file; the ledger records who asked for them, and why. Cold.
 """
 
 from __future__ import annotations
@@ -20,35 +20,36 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 REQUESTED, APPROVED, REFUSED = "scope-requested", "scope-approved", "scope-refused"
-_LONGEST = 500  # of a reason
+_LONGEST_REASON = 500
 
 
 class ScopeRequest(Record):
-    """A pattern requested for the scope of an intent."""
+    """A pattern requested for an intent's scope."""
 
     intent: str
     pattern: str
-    root: str  # of the worktree, absolute
+    root: str  # the worktree's root, absolute
     reason: str = ""
-    session: str = ""  # of the agent that asked; empty: unknown
+    session: str = ""  # the asking agent's; empty: unknown
     time: str = ""
 
 
 def new_request(
     repo: Repo, name: str, pattern: str, *, reason: str = "", session: str = ""
 ) -> ScopeRequest:
-    """Return a request. Raises: UsageError if a scope cannot have such a pattern."""
+    """Return a request. Raises: UsageError if the pattern cannot be in a scope."""
     why = wrong_pattern(pattern)
     if pattern.startswith(("!", "-")):
-        why = f"a pattern without `{pattern[0]}` at its beginning; write \\{pattern[0]} for that"
+        first = pattern[0]
+        why = f"a pattern that does not begin with `{first}`; to match that, write \\{first}"
     if why:
         raise UsageError(f"got {quote(visible_line(pattern))}, expected {why}")
-    line = " ".join(reason.split())[:_LONGEST]
+    line = " ".join(reason.split())[:_LONGEST_REASON]
     return ScopeRequest(name, pattern, repo.root_abs, reason=line, session=session)
 
 
 def record(repo: Repo, what: str, request: ScopeRequest) -> None:
-    """Append a request, or the answer to it, to the ledger.
+    """Append a request or its answer to the ledger.
 
     Raises: StateError if it cannot be written.
     """
@@ -62,10 +63,10 @@ def record(repo: Repo, what: str, request: ScopeRequest) -> None:
 
 
 def open_requests(repo: Repo, intents: Intents) -> tuple[ScopeRequest, ...]:
-    """Return the requests of all worktrees that were not answered, the oldest first.
+    """Return the unanswered requests of all worktrees, oldest first.
 
-    One of this worktree, or of one that no longer exists, is answered, too, if a person has
-    added it to the scope by hand.
+    A request from this worktree, or from one that no longer exists, also counts as answered if a
+    person has added its pattern to the scope by hand.
     """
     pending: dict[tuple[str, str, str], ScopeRequest] = {}
     for entry in read_ledger(repo.shared_state_abs):

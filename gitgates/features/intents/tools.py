@@ -1,4 +1,4 @@
-"""Tools for agents: select an intent, and ask for a wider scope."""
+"""MCP tools: select an intent, and request a wider scope."""
 
 from __future__ import annotations
 

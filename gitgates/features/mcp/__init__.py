@@ -1,1 +1,1 @@
-"""Verbs as tools of a Model Context Protocol server."""
+"""A Model Context Protocol server with verbs as its tools."""

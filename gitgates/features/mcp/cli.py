@@ -1,6 +1,6 @@
-"""`gitgates mcp`: some verbs as tools of a server of the Model Context Protocol.
+"""`gitgates mcp`: a Model Context Protocol server with some verbs as its tools.
 
-A feature has its tools in tools.py.
+Each feature has its tools in tools.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INSTRUCTIONS = (
 
 @click.command("mcp")
 def command() -> int:
-    """Serve some verbs as tools of the Model Context Protocol over standard input and output.
+    """Serve some verbs as Model Context Protocol tools, over standard input and output.
 
     The tools are select_active_intent, scope_expansion_request, review_status, post_review,
     undo_turn and run_gates. Agents start it themselves once `gitgates install-hooks --agent claude
@@ -55,11 +55,11 @@ def make_server() -> MCPServer:
     server = MCPServer(NAME, instructions=_INSTRUCTIONS, log_level="WARNING")
     tools = [tool for module in feature_parts("tools") for tool in module.TOOLS]
     for tool in (*tools, run_gates):
-        server.add_tool(tool, structured_output=False)  # which an agent gets as text, not as JSON
+        server.add_tool(tool, structured_output=False)  # agents get text, not JSON
     return server
 
 
 async def run_gates(hook: str = "manual", gates: list[str] | None = None) -> str:
-    """Run a hook's gates, such as pre-commit, or only those that are named, and report."""
+    """Run the gates of a hook, such as pre-commit, or only the given ones, and report."""
     options = [word for gate in gates or () for word in ("--gate", gate)]
     return await run_verb("run", *options, "--", hook)

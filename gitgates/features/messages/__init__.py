@@ -1,1 +1,1 @@
-"""The message log of a repository."""
+"""A repository's message log."""

@@ -1,4 +1,4 @@
-"""`gitgates journal`: the message log of the repository, for people, scripts and agents."""
+"""`gitgates journal`: the repository's message log, for people, scripts and agents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _complete_topics(_ctx: click.Context, _param: click.Parameter, incomplete: s
 @click.group("journal", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> int:
-    """Post to the repository's message log, read it, search it (without a command: its topics).
+    """Post to the repository's message log, read it, search it (without a command: list topics).
 
     All worktrees, people, scripts and agents share one append-only log. It needs no configuration.
     """
@@ -73,7 +73,7 @@ def post(topic: str, texts: tuple[str, ...], refs: tuple[str, ...]) -> int:
 
     A topic is one line, such as `build` or `review/parser`. The message also records the
     time, the commit and branch checked out, whether there are uncommitted changes, and the session
-    of the posting agent. To refer to an earlier message: --ref ID.
+    of the posting agent. Use --ref ID to refer to an earlier message.
     """
     draft = Message(
         topic=topic,
@@ -91,7 +91,7 @@ def post(topic: str, texts: tuple[str, ...], refs: tuple[str, ...]) -> int:
 @click.option("--since", metavar="ID", default="", help="Only messages after this one.")
 @format_option
 def read(topic: str, limit: int, since: str, fmt: str) -> int:
-    """Show the newest messages of TOPIC, the newest last.
+    """Show the newest messages in TOPIC, newest last.
 
     A topic that ends in `/` includes all topics below it: `review/` shows `review/parser`.
     """
@@ -103,7 +103,7 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
             newest.append(message)
             total += 1
         if message.id in (since, normalise_id(since)) and found != since:
-            found, total = message.id, 0  # as it was typed, rather than as it was meant
+            found, total = message.id, 0  # matched as typed, not as a query
             newest.clear()
     if since and not found:
         raise _unknown(since)
@@ -122,7 +122,7 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
 @click.argument("message_id", metavar="ID")
 @format_option
 def show(message_id: str, fmt: str) -> int:
-    """Show one message, by its id."""
+    """Show one message by its id."""
     message = messages.find(_state(), message_id)
     if message is None:
         raise _unknown(message_id)
@@ -145,7 +145,7 @@ def show(message_id: str, fmt: str) -> int:
 @_limit
 @format_option
 def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
-    """Show the messages with all words of QUERY, best match first.
+    """Show the messages that contain all words of QUERY, best match first.
 
     Searches topics and texts, ignoring case and accents. `pars*` matches a prefix, and
     `"out of memory"` a phrase; other characters have no special meaning.
@@ -251,9 +251,9 @@ def _report_more(number: int, which: str, limit: int) -> None:
 
 
 def _standard_input() -> str:
-    """Return standard input without its last newline.
+    """Return standard input without its final newline.
 
-    Raises: UsageError if nothing is piped in, or the text is too long.
+    Raises: UsageError if there is no input, or the text is too long.
     """
     if sys.stdin is None or sys.stdin.isatty():
         raise errors.UsageError("the message is empty", "Use -m TEXT, or pipe it in.")

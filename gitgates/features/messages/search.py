@@ -1,7 +1,7 @@
-"""Search the messages: with an index of SQLite's FTS5, or without one by reading all of them.
+"""Search the messages, with an SQLite FTS5 index or, without one, by reading all of them.
 
-The index lies beside the log. It is a cache, rebuilt whenever the log has changed since. Only
-this module loads sqlite3.
+The index is beside the log. It is a cache, rebuilt whenever the log has changed. Only this module
+loads sqlite3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gitgates.store.messages import Message
 
 INDEX = "messages.sqlite"
-_LAYOUT = 3  # of the tables, and of what `words` returns
+_LAYOUT = 3  # the version of the tables, and of the result of `words`
 _BUSY_S = 0.5
 _TABLES = """
 BEGIN IMMEDIATE;
@@ -41,7 +41,7 @@ CREATE TABLE messages (number INTEGER PRIMARY KEY, topic TEXT, line BLOB);
 CREATE VIRTUAL TABLE words USING fts5(topic, text, content='', tokenize='ascii');
 """
 _FROM = "FROM words JOIN messages ON number = words.rowid WHERE words MATCH ?"
-_BEST = "ORDER BY bm25(words, 4.0, 1.0), number DESC LIMIT ?"  # a word of the topic counts more
+_BEST = "ORDER BY bm25(words, 4.0, 1.0), number DESC LIMIT ?"  # words in the topic count more
 
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff"
@@ -49,7 +49,7 @@ _WORD = re.compile(f"[{_ALONE}{_EMOJI}]|[^\\W_{_ALONE}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _TERM = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
 _SNIPPET = 160
-_BEFORE = 60  # of that, before the first match
+_BEFORE = 60  # characters of an excerpt before the first match
 _NEAR = 30
 
 
@@ -57,22 +57,22 @@ class Term(Record):
     """A phrase: consecutive words."""
 
     words: str  # joined by one space
-    begins: bool = False  # the last one only begins so
+    begins: bool = False  # the last one is a prefix
 
 
 class SearchResult(Record):
     """The messages that match a query."""
 
-    messages: tuple[Message, ...]  # the best first; without the index, the newest first
-    total: int  # of all, those beyond the limit too
+    messages: tuple[Message, ...]  # best first; without the index, newest first
+    total: int  # their number, including those beyond the limit
     terms: tuple[Term, ...]
     indexed: bool = False
 
 
 def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0) -> SearchResult:
-    """Return the messages that have all words of a query, in their topic or their text.
+    """Return the messages that contain all words of a query, in their topic or text.
 
-    `topic`: only there; one that ends in `/` means all below it. `limit`: 0 is none.
+    `topic`: only there; if it ends in `/`, in all topics below it. `limit`: 0 means none.
 
     Raises: UsageError if a query has no word; StateError if the log cannot be read.
     """
@@ -94,10 +94,10 @@ def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0
 
 
 def words(text: str) -> str:
-    """Return the normalised words of a text, joined by one space.
+    """Return a text's normalised words, joined by spaces.
 
-    Case, accents and forms of the same letter make no difference. A sign of Chinese or Japanese,
-    and an emoji, is a word for itself.
+    Case, accents and variants of a letter make no difference. Each Chinese or Japanese character,
+    and each emoji, is a word.
     """
     if "\x1b" in text:
         text = plain(text)
@@ -118,7 +118,7 @@ def terms(query: str) -> tuple[Term, ...]:
 
 
 def snippet(text: str, query_terms: tuple[Term, ...]) -> str:
-    """Return a part of a text around the first match."""
+    """Return an excerpt of a text around the first match."""
     text = unicodedata.normalize("NFC", text)
     query_words = tuple(word for term in query_terms for word in term.words.split())
     prefixes = tuple(term.words.split()[-1] for term in query_terms if term.begins)
@@ -127,7 +127,7 @@ def snippet(text: str, query_terms: tuple[Term, ...]) -> str:
         for match in _WORD.finditer(text)
         if (word := words(match[0])) in query_words or (prefixes and word.startswith(prefixes))
     )
-    # Not in the middle of a word, if the end of one is near.
+    # Do not cut a word, if its end is near.
     at = max(next(starts, 0) - _BEFORE, 0)
     at = text.find(" ", at, at + _NEAR) + 1 or at if at else 0
     end = min(at + _SNIPPET, len(text))
@@ -140,16 +140,17 @@ def snippet(text: str, query_terms: tuple[Term, ...]) -> str:
 def _search_index(
     shared_state_abs: str, query_terms: tuple[Term, ...], topic: str, limit: int
 ) -> SearchResult | None:
-    """Search the index; None if there can be none."""
+    """Search the index; None if it cannot be used."""
     try:
-        from sqlite3 import Error, connect  # a Python may have been built without it
+        from sqlite3 import Error, connect  # Python may be built without it
     except ImportError:
         return None
     path_abs, log_abs = f"{shared_state_abs}/{INDEX}", file_abs(shared_state_abs)
     try:
-        now = os.stat(log_abs)  # without one, there is nothing to index
+        now = os.stat(log_abs)  # raises if there is no log to index
         state = f"{_LAYOUT} {now.st_ino} {now.st_size} {now.st_mtime_ns}"
-        os.close(open_state(path_abs, os.O_RDWR | os.O_CREAT))  # a fifo would be waited for
+        # Refuses a FIFO, which SQLite would wait for.
+        os.close(open_state(path_abs, os.O_RDWR | os.O_CREAT))
         index = connect(path_abs, timeout=_BUSY_S, isolation_level=None)
         try:
             if not _is_current(index, state):
@@ -158,7 +159,7 @@ def _search_index(
         finally:
             index.close()
     except Error as error:
-        if "locked" not in str(error):  # but damaged: the next search rebuilds it
+        if "locked" not in str(error):  # it is damaged: the next search rebuilds it
             remove_file(path_abs)
             remove_file(f"{path_abs}-journal")
     except OSError:
@@ -173,7 +174,7 @@ def _is_current(index: Connection, state: str) -> bool:
 
 
 def _rebuild(index: Connection, shared_state_abs: str, state: str) -> None:
-    """Index the whole log; if a line is appended meanwhile, the stored `state` is outdated."""
+    """Index the whole log; if a line is appended meanwhile, the stored `state` is stale."""
     index.executescript(_TABLES)
     for line, message in stream(shared_state_abs):
         if message is None:

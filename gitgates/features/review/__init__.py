@@ -1,1 +1,1 @@
-"""Require a review of what a session changed."""
+"""Require a review of a session's changes."""

@@ -1,4 +1,4 @@
-"""What a session has changed since it began, and which reviews of that are valid."""
+"""What a session has changed since it began, and which reviews are still valid."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from gitgates.files.versions import Changes
     from gitgates.session.call import Call
 
-MOST_MARKERS = 3  # the newest: each one costs a comparison
+MOST_MARKERS = 3  # the newest only: each one costs a comparison
 _CHANGE = "change"
 
 
 class MarkerStatus(Record):
-    """A marker, and whether it is valid for the present content."""
+    """A marker, and whether it is valid for the current content."""
 
     marker: Marker
     holds: bool
-    why: str  # in words
+    why: str  # as text
 
 
 class SessionChange:
     """What a session has changed, and which reviews are valid; each is computed once.
 
-    What compares content raises GitError if git fails.
+    Members that compare content raise GitError if git fails.
     """
 
     def __init__(self, call: Call) -> None:
@@ -58,7 +58,7 @@ class SessionChange:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the comparison cannot know, as far as it was made."""
+        """What the comparisons made so far could not tell."""
         texts = (self.began_note, unheard(self._call), *self._call.snapshot.doubts)
         return tuple(filter(None, texts))
 
@@ -67,19 +67,19 @@ class SessionChange:
         return own_history(self._call)
 
     def at(self, now: Point) -> Trees:
-        """Return what the session had changed at a point."""
+        """Return the session's changes up to a point."""
         if self._history is None:
             return Trees(self.repo, self.base.tree, now.tree, self.base.stamp)
         return self._trees(self._history.changes(until_s=now.stamp or FOREVER_S), self.base.stamp)
 
     def since(self, marker: Marker) -> Trees:
-        """Return what it has changed since a review, which may have been in another worktree."""
+        """Return its changes since a review, which may have been in another worktree."""
         reviewed = marker.point
         if self._history is None:
             return Trees(self.repo, reviewed.tree, self.now.tree, reviewed.stamp)
         since_s = reviewed.stamp if marker in self._call.state(EVIDENCE).markers else 0.0
         by_path = self._history.changes(since_s, self.now.stamp or FOREVER_S)
-        # A command may have written it before, and have ended after; or it has come back.
+        # A command may have written a file before the review and ended after it, or undone it.
         unchanged = in_tree(self.repo, reviewed.tree, by_path)
         return self._trees({p: by_path[p] for p in by_path if p not in unchanged}, reviewed.stamp)
 
@@ -90,7 +90,7 @@ class SessionChange:
 
     @lazy
     def whole(self) -> Trees:
-        """Return what it has changed since it began."""
+        """Return its changes since it began."""
         return self.at(self.now)
 
     @lazy
@@ -104,17 +104,17 @@ class SessionChange:
 
     @lazy
     def weakened(self) -> tuple[Weakening, ...]:
-        """Return what in it weakens the checks."""
+        """Return the changes that weaken the checks."""
         return self._weakened(self.whole, self._files)
 
     def _weakened(self, trees: Trees, files: tuple[FileDifference, ...]) -> tuple[Weakening, ...]:
-        from gitgates.features.review.weakened import find_weakened  # if something has changed
+        from gitgates.features.review.weakened import find_weakened  # only if something changed
 
         return find_weakened(trees, files, self.review) if files else ()
 
     @property
     def is_wanted(self) -> bool:
-        """Whether it needs a review: in the strict form, anything that counts does."""
+        """Whether it needs a review; in the strict form, any change that counts does."""
         if self.weight.counts if self.is_strict else self.weight.significant:
             return True
         return self.review.weakened == "block" and bool(self.weakened)
@@ -126,7 +126,7 @@ class SessionChange:
 
     @lazy
     def standings(self) -> tuple[MarkerStatus, ...]:
-        """Return the newest markers and their validity, the newest first."""
+        """Return the newest markers and their validity, newest first."""
         newest = reversed(self.evidence.markers[-MOST_MARKERS:])
         return tuple(
             MarkerStatus(marker, *self._holds(marker, strict=self.is_strict)) for marker in newest
@@ -140,12 +140,12 @@ class SessionChange:
 
     @lazy
     def decision_holds(self) -> bool:
-        """Whether that is about the present content."""
+        """Whether that decision is about the current content."""
         return self.decision is not None and self.is_of_now(self.decision)
 
     @property
     def is_reviewed(self) -> bool:
-        """Whether there is the required evidence."""
+        """Whether the required evidence exists."""
         holding = [status.marker for status in self.standings if status.holds]
         if not self.is_strict:
             return bool(holding)
@@ -160,7 +160,7 @@ class SessionChange:
     def _holds(self, marker: Marker, *, strict: bool) -> tuple[bool, str]:
         """Return whether a review is still valid, and why.
 
-        It holds for the same content, for the same patch, and as long as what has changed since is
+        It holds for the same content, for the same patch, and as long as the changes since then are
         not significant; if `strict`, nothing that counts may have changed.
         """
         if not marker.point.tree:
@@ -169,7 +169,7 @@ class SessionChange:
             return True, "nothing has changed since"
         try:
             return self._compare(marker, strict=strict)
-        except GitError as error:  # of one review alone
+        except GitError as error:  # it concerns this review only
             return False, f"it cannot be compared: {error.message}"
 
     def _compare(self, marker: Marker, *, strict: bool) -> tuple[bool, str]:
@@ -178,17 +178,17 @@ class SessionChange:
         since = weigh(files, self.review)
         if not since.counts:
             return True, "nothing relevant has changed since"
-        # White space is in no patch id, and in a critical file it may have a meaning.
+        # Patch ids ignore white space, which may matter in a critical file.
         is_critical = any(file.critical for file in since.files)
         if marker.patch and not is_critical and marker.patch == self.patch:
             return True, "it is the same change as before"
         if strict:
             return False, f"it has changed since: {since.why}"
         if since.significant:
-            return False, f"what has changed since is significant: {since.why}"
+            return False, f"the changes since then are significant: {since.why}"
         if self.review.weakened == "block" and self._weakened(trees, files):
-            return False, "what has changed since weakens the checks"
-        return True, f"what has changed since is below the thresholds: {since.why}"
+            return False, "the changes since then weaken the checks"
+        return True, f"the changes since then are below the thresholds: {since.why}"
 
 
 def change_of(call: Call) -> SessionChange:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gitgates.features.review.significance import Weighed
     from gitgates.features.review.weakened import Weakening
 
-_NAMED = 4  # files that are left out, of each kind
+_NAMED = 4  # omitted files per reason
 _LONGEST_PATH = 300
 
 
@@ -28,14 +28,14 @@ _LONGEST_PATH = 300
 def diff(session: ReviewSession, *, everything: bool, opinions: bool) -> int:
     """Show what to review: the person's prompts, what weakens the checks, and the change.
 
-    The prompts are shown word for word, the change of this session as a diff. Generated files,
+    The prompts are shown word for word, this session's change as a diff. Generated files,
     renames, white space, and changes by others are left out, and listed on standard error.
 
     With --opinions, each command of `second_opinions` gets all of this on standard input, and in
     the file GITGATES_REVIEW_FILE; its answer is shown, and stored in the message log, as it
     arrives. They run in parallel, each for at most `opinion_timeout`.
 
-    Exit status 0. 1: opinions were asked for, and nobody has answered.
+    Exit status 0. 1: opinions were asked for, but nobody answered.
     """
     change = session.change
     files, notes = change.weight.files, [*change.notes]
@@ -43,7 +43,7 @@ def diff(session: ReviewSession, *, everything: bool, opinions: bool) -> int:
     patch = diff_text(change.whole, paths) if paths else b""
     text = change_text(session.requests, change.weakened)
     if opinions:
-        from gitgates.features.review.cli_opinions import ask_all  # few reviews ask others
+        from gitgates.features.review.cli_opinions import ask_all  # rarely needed
 
         return ask_all(session, text, patch)
     if paths:
@@ -56,7 +56,7 @@ def diff(session: ReviewSession, *, everything: bool, opinions: bool) -> int:
 
 
 def change_text(requests: tuple[str, ...], weakened: tuple[Weakening, ...]) -> str:
-    """Return what stands before the diff of a change. Prompts are indented: none is a heading."""
+    """Return the text before a change's diff. Prompts are indented, so none becomes a heading."""
     parts = ["# What the person asked for, word for word", ""]
     for number, request in enumerate(requests, start=1):
         lines = visible(request).splitlines() or [""]
@@ -69,7 +69,7 @@ def change_text(requests: tuple[str, ...], weakened: tuple[Weakening, ...]) -> s
 
 
 def _left_out(files: list[Weighed]) -> str:
-    """Return which files are left out of a diff, and why, on one line."""
+    """Return the files left out of a diff, with the reasons, on one line."""
     by_why: dict[str, list[str]] = {}
     for file in files:
         paths = by_why.setdefault(file.why.removeprefix("left out: "), [])

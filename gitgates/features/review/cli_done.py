@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from gitgates.features.review.config import Review
 
-_LONGEST_BYTES = 64 * 1024  # of a text
+_LONGEST_BYTES = 64 * 1024  # of one text
 _UNSEEN = (
     "it was not posted by a visible command of the agent that received the token. Run "
     "`gitgates review done` as a separate, plain command, not from a script"
@@ -44,9 +44,9 @@ _ANOTHER = (
 @click.option(
     "--decision",
     type=click.Choice([COMPLETE, ISSUES], case_sensitive=False),
-    help="Of the reviewer that a person or the settings ask for.",
+    help="The reviewer's decision, if an independent review is required.",
 )
-@click.option("--token", default="", help="The token that the reviewer received at its start.")
+@click.option("--token", default="", help="The token that the reviewer got when it started.")
 @click.option("--reasoning", default="", help="The reasoning of a decision.")
 @click.option("--message-to-agent", default="", help="What to fix. Default: the summary.")
 @click.option("--second-opinion", metavar="NAME=TEXT", multiple=True, help="A second opinion.")
@@ -57,7 +57,7 @@ def done(
     token: str,
     **more: Any,  # noqa: ANN401 - texts, and a tuple of them
 ) -> int:
-    """Record that you have reviewed the change as it is now.
+    """Record that you have reviewed the current change.
 
     The review is valid until there are further significant changes. If an independent review is
     required, only the reviewer's COMPLETE counts; this review is still recorded.
@@ -65,17 +65,17 @@ def done(
     With --decision, the reviewer posts its decision: COMPLETE, or ISSUES. It counts if it comes
     with the token, in a shell command of the agent that received it. COMPLETE can be posted once; a
     later ISSUES revokes it. Any other decision, including a person's, is recorded as a claim. It
-    applies to the content when the reviewer started, or was blocked from stopping without a
+    applies to the content when the reviewer started, or was last blocked from stopping without a
     decision, because it may not have seen later changes.
 
-    Exit status 0: it counts. 1: a decision is recorded, and does not count. 64: nothing is
+    Exit status 0: it counts. 1: a decision is recorded, but does not count. 64: nothing is
     recorded.
     """
     text = "" if summary is None and not decision else _checked_text("--summary", summary or "")
     if decision:
         return _post(session, _decision(decision.upper(), text, **more), token.strip())
     if token or any(more.values()):
-        raise UsageError("a reviewer has to decide", f"Add --decision {COMPLETE} or {ISSUES}.")
+        raise UsageError("a reviewer must decide", f"Add --decision {COMPLETE} or {ISSUES}.")
     message = _mark(session, text or "reviewed", how="done", summary=text)
     _confirm(session, f"was reviewed (message {message})")
     if session.change.is_strict:
@@ -115,7 +115,7 @@ def _opinion(assignment: str) -> tuple[str, str]:
 @click.option("--reason", required=True, help="Why no review is needed, for the person to read.")
 @click.option("--token", default="", help="Token from a person: gitgates approve review skip.")
 def skip(session: ReviewSession, reason: str, token: str) -> int:
-    """Record that the change as it is now needs no review, and why.
+    """Record that the current change needs no review, and why.
 
     This is valid until there are further significant changes. If an independent review is required,
     only a person may skip it, in a terminal or with a token.
@@ -144,7 +144,7 @@ def skip(session: ReviewSession, reason: str, token: str) -> int:
 def _mark(
     session: ReviewSession, text: str, *, how: str, by_person: bool = False, **data: str
 ) -> str:
-    """Record that this change was reviewed, or needs no review; return the message's id."""
+    """Record that the change was reviewed, or needs no review; return the message's id."""
     now = session.change.now
     message = session.post(text, {"how": how, **data})
     by_person = by_person or not session.caller.by_agent
@@ -153,14 +153,14 @@ def _mark(
 
 
 def _or_else(review: Review) -> str:
-    """Return the hint on what to do if an independent review is required."""
+    """Return the hint for the case that an independent review is required."""
     prompt = f", or start a prompt with {review.prefix}:stop" if review.prefix else ""
     prompt = "" if review.mode == "require" else prompt
     return f"An independent review is required: have `{review.reviewer}` do it{prompt}. "
 
 
 def _confirm(session: ReviewSession, what: str) -> None:
-    """Print what is recorded; if nothing has changed, that the change may be elsewhere."""
+    """Print what was recorded; if nothing has changed, that the change may be elsewhere."""
     click.echo(f"gitgates: noted that this change {what}")
     if not session.change.weight.counts:
         root_abs = plain_line(session.repo.root_abs)
@@ -172,7 +172,7 @@ def _confirm(session: ReviewSession, what: str) -> None:
 
 
 def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
-    """Return a text of the command line, validated for the message log.
+    """Return a text from the command line, checked for the message log.
 
     Raises: UsageError if it is empty, or too long.
     """
@@ -188,12 +188,12 @@ def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
 
 
 def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:
-    """Record what is posted; return the exit status."""
+    """Record a posted decision; return the exit status."""
     decision = posted["decision"]
     why_not = _why_not(session, decision, token)
     point = now = session.change.now
     starting_point = session.evidence.starting_points.get(session.caller.agent)
-    # A point with the same content is the present one.
+    # A point with the same content counts as the present.
     if not why_not and starting_point and starting_point.tree not in ("", now.tree):
         point = starting_point
     message = session.post(f"{decision}: {posted['summary']}", {**posted, "counts": not why_not})
@@ -212,7 +212,7 @@ def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:
             f" {why_not}"
         )
         return BLOCKED
-    click.echo(f"gitgates: recorded {decision} of the reviewer (message {message})")
+    click.echo(f"gitgates: recorded the reviewer's {decision} (message {message})")
     if point is not now:
         click.echo(
             "  The change differs from when you were started; the decision applies to the "
@@ -225,7 +225,7 @@ def _why_not(session: ReviewSession, decision: str, token: str) -> str:
     """Return why a decision does not count; empty if it does."""
     caller, evidence, digest = session.caller, session.evidence, digest_of(token)
     if not token:
-        return "only the reviewer's own decision does, with its token (--token)"
+        return "only the reviewer's own decision counts, with its token (--token)"
     if digest not in evidence.tokens:
         return "the token does not belong to this session"
     if not caller.is_certain:

@@ -1,8 +1,8 @@
-"""Second opinions: each command of `second_opinions` gets the request and the diff.
+"""Second opinions: each command in `second_opinions` gets the request and the diff.
 
-They run side by side, as gates do: each in a process group of its own, with a time limit, its
-output kept within bounds and written to a log. Hooks of ours that they set off, as another coding
-agent does, find a run under way, and are silent.
+They run in parallel like gates: each in its own process group, with a time limit, and with limited
+output that is written to a log. If one triggers our hooks, as another coding agent does, these find
+a run in progress, and do nothing.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _NONE = (
     "no second opinions are configured\n"
     '  Add commands to [tool.gitgates.review]: second_opinions = ["codex exec -"]'
 )
-_ENDED_WELL = ("passed", "unchecked")  # of a text, exit status 0 is enough
-_TAIL = 10  # lines of what failed
+_ENDED_WELL = ("passed", "unchecked")  # for a text, exit status 0 is enough
+_TAIL = 10  # lines of a failed command's output
 _FILE_NAME = "GITGATES_REVIEW_FILE"
-_INPUT = "stdin"  # the file of a run that keeps the input for its gates
-_LONGEST_DIFF = 256 * 1024  # bytes: about 80,000 tokens, what most models take at once
+_INPUT = "stdin"  # the file in a run's folder with the input for its gates
+_LONGEST_DIFF = 256 * 1024  # bytes: about 80,000 tokens, which most models accept
 _NAMED = 50  # files that are not shown
-_LAST_LINES = 10  # that are searched for a decision
+_LAST_LINES = 10  # lines that are searched for a decision
 _DIFF = b"\ndiff --git "
 _DECISION = re.compile(r"\W*(?:(?:Decision|Verdict)\W*)?(COMPLETE|ISSUES)\b")
 _ASSIGNMENT = re.compile(r"\w+=")
@@ -47,20 +47,20 @@ _NAME = re.compile(r"\w[\w.+-]{0,39}")
 _INSTRUCTIONS = """\
 You are asked for a second opinion on a change to a repository, whose root is the current folder.
 
-Review it independently. Whoever made it may have told you nothing, or too much: judge the change
-itself, against what the person asked for. Assume that there are errors, and look for them: what was
-asked for and is not done, what is done and was not asked for, what breaks, what is not tested, what
-makes the checks weaker. Change no file, commit nothing.
+Review it independently. Its author may have told you nothing, or too much: judge the change itself,
+against what the person asked for. Assume that there are errors, and look for them: what was asked
+for but not done, what was done but not asked for, what breaks, what is not tested, what weakens the
+checks. Change no file, commit nothing.
 
-Say what is wrong, with file and line, the gravest first, and how you know. Leave out matters of
-taste. Say plainly where you could not look. End with one line: COMPLETE if nothing has to change,
+Say what is wrong, with file and line, the most serious first, and how you know. Leave out matters
+of taste. Say plainly what you could not check. End with one line: COMPLETE if nothing must change,
 otherwise ISSUES.
 
 """
 
 
 def ask_all(session: ReviewSession, text: str, patch: bytes) -> int:
-    """Ask each command of `second_opinions`; return the exit status.
+    """Ask each command in `second_opinions`; return the exit status.
 
     Raises: Interrupted after a signal; StateError if something cannot be stored.
     """
@@ -104,23 +104,23 @@ def _run(session: ReviewSession, opinions: _Opinions, question: bytes) -> None:
     )
     withheld = withheld_from_agents()
     env = {name: value for name, value in environ.read().items() if name not in withheld}
-    # They only read, and may take minutes: nobody else has to wait for them.
+    # They only read, and may take minutes: nobody else must wait for them.
     options = RunOptions(locks=False, logs_abs=f"{run_abs}/logs")
     many = config._replace(jobs=len(gates))
     run_plan(plan, many, repo._replace(env=env), opinions, options=options)
 
 
 class _Opinions(Listener):
-    """The listener that posts and prints each opinion as it comes."""
+    """A listener that posts and prints each opinion as it arrives."""
 
     def __init__(self, session: ReviewSession, names: tuple[str, ...]) -> None:
         self._session = session
         self.names = names
         self.has_answer = False
-        self.trouble: GitgatesError | None = None  # why something could not be stored
+        self.trouble: GitgatesError | None = None  # why an opinion could not be stored
 
     def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - the listener's
-        """Post and print the opinion of a command, unless we have ended it."""
+        """Post and print a command's opinion, unless we have ended it."""
         if result.reason == ENDED:
             return
         text = plain(result.output).strip()
@@ -130,7 +130,7 @@ class _Opinions(Listener):
         try:
             message = self._session.post(_shown(result, text), data, topic="/opinions")
         except GitgatesError as error:
-            self.trouble = error  # the answer must not be lost because of that
+            self.trouble = error  # the answer is still printed
         click.echo(_shown(result, text, message))
 
 
@@ -139,7 +139,7 @@ def _is_answer(result: GateResult, text: str) -> bool:
 
 
 def _decision(result: GateResult, text: str) -> str:
-    """Return the decision on one of the last lines of an answer; empty if there is none."""
+    """Return the decision in an answer's last lines; empty if there is none."""
     lines = text.splitlines()[-_LAST_LINES:] if _is_answer(result, text) else []
     matches = filter(None, map(_DECISION.match, reversed(lines)))
     return next((match[1] for match in matches), "")
@@ -164,7 +164,7 @@ def _shown(result: GateResult, text: str, message: str = "") -> str:
 
 
 def names_of(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a name for each command: its first word, with a number if there are several."""
+    """Return a name for each command: its first word, numbered if there are several."""
     programs = []
     for number, command in enumerate(commands, start=1):
         words = (word for word in command.split() if not _ASSIGNMENT.match(word))
@@ -177,7 +177,7 @@ def names_of(commands: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def prompt(text: str, diff: bytes) -> bytes:
-    """Return the prompt for each command. A diff that is too large is cut, with a note."""
+    """Return the prompt for all commands. A diff that is too large is cut, with a note."""
     note = ""
     if len(diff) > _LONGEST_DIFF:
         end = diff.rfind(b"\n", 0, _LONGEST_DIFF) + 1

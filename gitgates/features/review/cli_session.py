@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
-ASKING = "review-opinions"  # not a host's hook: identifies a run that asks for opinions
+ASKING = "review-opinions"  # marks a run that asks for opinions; no host has such a hook
 _HELP = ("-h", "--help")
 
 
 class ReviewGroup(VerbGroup):
-    """The verbs of a review; `status` if none is named."""
+    """The verbs of `gitgates review`; `status` if none is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Run `status` if no verb is named."""
+        """Run `status` if no verb is given."""
         if not ctx.resilient_parsing and not (args and (args[0] in _HELP or args[0][:1] != "-")):
             args = ["status", *args]
         return super().parse_args(ctx, args)
@@ -57,33 +57,33 @@ class ReviewSession:
 
     @lazy
     def call(self) -> Call:
-        """Return the context of a stop of the session's agent, now; nothing is written.
+        """Return the context as if the session's agent stopped now; nothing is written.
 
-        Raises: GitError, StateError if the present content cannot be read.
+        Raises: GitError, StateError if the current content cannot be read.
         """
         return dry_call(self.repo, self.config, "turn-end", self.caller)
 
     @property
     def evidence(self) -> Evidence:
-        """The evidence in all journals of the session."""
+        """The evidence in all the session's journals."""
         return session_evidence(self.call)
 
     @property
     def requests(self) -> tuple[str, ...]:
-        """The person's prompts in all journals of the session, word for word."""
+        """The person's prompts in all the session's journals, word for word."""
         return self.call.state_everywhere(TIMELINE).requests
 
     @lazy
     def change(self) -> SessionChange:
-        """Return the change as it is now.
+        """Return the current change.
 
-        Raises: GitError, StateError if the present content cannot be read.
+        Raises: GitError, StateError if the current content cannot be read.
         """
         record_base(self.call)
         return change_of(self.call)
 
     def post(self, text: str, data: Mapping[str, object], *, topic: str = "") -> str:
-        """Append a text about a review to the message log; return the message's id."""
+        """Append a text about the review to the message log; return the message's id."""
         caller = self.caller
         draft = Message(
             topic=f"review/{caller.session}{topic}",
@@ -95,14 +95,14 @@ class ReviewSession:
         return post_message(self.repo, draft)
 
     def note(self, point: Point, kind: type[Any], **fields: object) -> None:
-        """Append an entry about the content of a point to the session's journal of this worktree.
+        """Append an entry about a point's content to the session's journal for this worktree.
 
-        Raises: StateError if that is not possible.
+        Raises: StateError if it cannot be written.
         """
         try:
             patch = patch_id(self.change.at(point))
         except GitError:
-            patch = ""  # the base is gone: the entry holds for this content alone
+            patch = ""  # the base is gone: the entry holds for this content only
         bound = {"tree": point.tree, "head": point.head, "patch": patch, "seen": point.stamp}
         journal = self.caller.journals[0]
         try:
@@ -116,7 +116,7 @@ def verb(
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Return a decorator for verbs: the function gets the session, then its own options.
 
-    `reads`: a second opinion may run it, too.
+    `reads`: a second opinion may also run it.
     """
 
     def register(function: Callable[..., int]) -> click.Command:
@@ -142,11 +142,11 @@ def verb(
 def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession:
     """Return the session of a verb's caller.
 
-    Raises: ConfigError, GitError; UsageError if no session, or more than one, matches, and
-    if a second opinion is about to do more than read what all agents may.
+    Raises: ConfigError, GitError; UsageError if no session, or more than one, matches, or if a
+    second opinion would do more than read.
     """
     repo, env = current_repo(), environ.read()
-    # Below a process that asks for opinions, in whatever worktree, this is one of them.
+    # A process below one that asks for opinions is an opinion, no matter in which worktree.
     folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
     if not reads and any(is_running_here(env, folder, ASKING) for folder in folders):
         raise UsageError(

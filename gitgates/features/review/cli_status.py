@@ -1,4 +1,4 @@
-"""`gitgates review status`: what to review, whether it was, and the ruling on a stop now."""
+"""`gitgates review status`: the change, its reviews, and whether the agent may stop now."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _MISSING = {
 @verb("status", "Show what to review, and whether it was reviewed.", reads=True)
 @format_option
 def status(session: ReviewSession, fmt: str) -> int:
-    """Show what to review, whether it was reviewed, and what a stop would lead to now.
+    """Show what to review, whether it was reviewed, and whether the agent may stop now.
 
-    Lists each file of the change with its weight and the reason for it, and each review with
-    whether it is still valid. A decision that does not come from the reviewer is a claim.
+    Lists each changed file with its weight and the reason for it, and each review with whether it
+    is still valid. A decision that does not come from the reviewer is a claim.
     """
     change, ruling = session.change, _ruling_now(session)
     if fmt == "json":
@@ -60,7 +60,7 @@ def status(session: ReviewSession, fmt: str) -> int:
 
 
 def _ruling_now(session: ReviewSession) -> ReviewRuling:
-    """Return the ruling of the policy if the agent stopped now."""
+    """Return the policy's ruling if the agent stopped now."""
     call = session.call
     verdict = review.decide(call, Verdict())
     if GATE not in call.hook.gates:
@@ -136,10 +136,10 @@ def _decision(marker: Marker, change: SessionChange, now: float) -> str:
     if marker.how == CLAIM:
         what = "an unverified claim, which does not count"
     elif marker is not change.decision:
-        what = "of a reviewer, superseded"
+        what = "by a reviewer, superseded"
     else:
-        validity = "still of this change" if change.decision_holds else "of older content"
-        what = f"of the reviewer, {validity}"
+        validity = "still valid" if change.decision_holds else "on older content"
+        what = f"by the reviewer, {validity}"
     return f"{plain_line(marker.name)}, {ago(marker.point.stamp, now)}: {what}"
 
 
@@ -170,7 +170,7 @@ def _why_it_may(change: SessionChange) -> str:
 def _document(
     session: ReviewSession, change: SessionChange, ruling: ReviewRuling
 ) -> dict[str, Any]:
-    """Return it as plain data. Field names are part of the interface."""
+    """Return the status as plain data. Field names are part of the interface."""
     weight, settings = change.weight, settings_of(session.config)
     return {
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""The configuration of reviews: whether they are on, of whom, and the events that they need."""
+"""Review settings: whether reviews are on, who reviews, and the events that they need."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 GATE = "review"
-# Time for the policy's own git in a large repository, in addition to that of gates.
+# Time for the policy's own git commands in a large repository, in addition to the gates' time.
 _ASSESSING_S = 45.0
 _SNAPSHOT_S = 25.0
-_MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
+_MARKING_S = 15.0  # also for a snapshot
 _AROUND: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 _ALWAYS = (
     Need(kind="prompt"),
     Need(kind="prompt-expansion", more_s=_SNAPSHOT_S),
-    # Around tools that may write, so that it is known whose a change is.
+    # Around tools that may write, so that each change has a known author.
     *(Need(kind=kind, tools=(), but_reads=True, more_s=_MARKING_S) for kind in _AROUND),
     Need(kind="subagent-start", more_s=_SNAPSHOT_S),
     Need(kind="turn-end", more_s=_ASSESSING_S),
@@ -37,12 +37,12 @@ class Review(Record):
 
     mode: str  # remind, require, off
     required: bool
-    weakened: str  # what comes of a change that weakens the checks: tell, block, off
-    prefix: str  # of a prompt that asks for the strict form; empty: none does
+    weakened: str  # what a change that weakens the checks causes: tell, block, off
+    prefix: str  # of prompts that request the strict form; empty: none
     min_lines: float
     min_files: float
-    weights: tuple[float, float, float]  # of code, tests, documentation
-    tests: tuple[str, ...]  # patterns, beside the built-in ones; so are the next two
+    weights: tuple[float, float, float]  # for code, tests, documentation
+    tests: tuple[str, ...]  # patterns beside the built-in ones, like the next two
     documentation: tuple[str, ...]
     generated: tuple[str, ...]
     critical: tuple[str, ...]
@@ -57,7 +57,7 @@ class Review(Record):
 
 
 def settings_of(config: Config) -> Review:
-    """Return the settings of reviews."""
+    """Return the review settings."""
     return table_of(config, GATE, Review)
 
 
@@ -83,7 +83,7 @@ def is_strict_possible(config: Config) -> bool:
 
 
 def review_needs(config: Config) -> tuple[Need, ...]:
-    """Return the needed events: of tools that may write, and of reviews."""
+    """Return the needed events: those of tools that may write, and of reviews."""
     if not is_review_on(config):
         return ()
     review = settings_of(config)
@@ -92,7 +92,7 @@ def review_needs(config: Config) -> tuple[Need, ...]:
 
 
 def is_reviewer(review: Review, agent_type: str) -> bool:
-    """Return whether an agent is the one whose decision counts in the strict form."""
+    """Return whether an agent's decision counts in the strict form."""
     return matches_agent((review.reviewer,), agent_type)
 
 
@@ -102,5 +102,5 @@ def reviews(review: Review, payload: Payload) -> bool:
 
 
 def asks_for_review(call: Call) -> bool:
-    """Return whether the hook of this event lists the review, and no reviewing agent ends."""
+    """Return whether this event's hook lists `review`, and no reviewing agent ends here."""
     return GATE in call.hook.gates and not reviews(settings_of(call.config), call.payload)

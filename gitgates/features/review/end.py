@@ -1,8 +1,8 @@
-"""Decide on reviews at a turn's end: was the change reviewed, may the agent stop.
+"""Decide at a turn's end whether the change was reviewed, and whether the agent may stop.
 
-Two forms: the reminder wants evidence that this change was reviewed, by whatever review there is;
-the strict one wants COMPLETE of the reviewer. Neither blocks forever. And what weakens the checks
-is told, whatever the size of the change.
+There are two forms: the reminder accepts evidence of any review of this change; the strict form
+requires COMPLETE from the reviewer. Neither blocks forever. Changes that weaken the checks are
+reported, no matter how small.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 OFF = "off"  # no review is required at all
-_WEAKENED = "weakened"  # the gates of a round that only tells what weakens the checks
+_WEAKENED = "weakened"  # names a round that only reports weakened checks
 _LONGEST = 500
 
 
@@ -47,12 +47,12 @@ class ReviewRuling(Record):
     """Whether an agent may stop without a further review, and why."""
 
     outcome: str  # passed, blocked, breaker, off
-    why: str = ""  # of a block: what is missing; of `off`: in words
-    how: str = ""  # of an agent that may stop without one: why
+    why: str = ""  # for a block: what is missing; for `off`: the reason
+    how: str = ""  # why the agent may stop without a review
 
 
 def decide_end(call: Call) -> Verdict:
-    """Return the verdict on reviews at the end of work; its ruling is in `call.explanations`.
+    """Return the verdict on reviews at the end of work; the ruling is put in `call.explanations`.
 
     Raises: GitError if git cannot compare.
     """
@@ -66,7 +66,7 @@ def decide_end(call: Call) -> Verdict:
         return Verdict()
     change = change_of(call)
     if not (change.now.tree and change.base.tree):
-        text = "gitgates: review: no decision was made, because snapshot not found"
+        text = "gitgates: review: no decision was made, because no snapshot was found"
         return Verdict(WARN, to_person=text)
     if is_off and review.weakened != "block":
         ruling = ReviewRuling(OFF, why="the mode is off")
@@ -90,8 +90,8 @@ def make_ruling(
 ) -> ReviewRuling:
     """Return whether the agent may stop.
 
-    `blocks`: how often all gates have blocked it, in this prompt and in the session; `limits`: of
-    both.
+    `blocks`: how often gates have blocked it, in this prompt and in the session; `limits`: the
+    maximum of both.
     """
     if not change.is_wanted or change.is_reviewed or _was_asked(change, prompt):
         return ReviewRuling(PASSED)
@@ -102,8 +102,8 @@ def make_ruling(
 def _was_asked(change: SessionChange, prompt: str) -> bool:
     """Return whether a review of this content was requested in an earlier prompt.
 
-    A question afterwards, of whatever kind, is no reason to ask again. In the strict form, it is
-    one unless the agent was allowed to stop.
+    A later prompt, such as a question, is no reason to request it again; in the strict form it is,
+    unless the agent was allowed to stop.
     """
     over = (BREAKER,) if change.is_strict else (BLOCKED, BREAKER)
     return any(
@@ -114,7 +114,7 @@ def _was_asked(change: SessionChange, prompt: str) -> bool:
 
 def _why_allowed(change: SessionChange, prompt: str) -> str:
     """Return why the agent may stop although a review is missing; empty if it may not."""
-    # Each prompt is blocked once at least.
+    # Each prompt is blocked at least once.
     blocks = change.evidence.blocks.get(prompt, 0)
     if change.is_strict and blocks and change.evidence.undecided >= MOST_BLOCKS:
         return f"after {MOST_BLOCKS} blocks, because no reviewer has posted a decision"
@@ -136,8 +136,8 @@ def _missing(change: SessionChange) -> str:
 def _told_of_weakened(call: Call, change: SessionChange, *, is_blocked: bool) -> Verdict:
     """Tell the agent and the person what weakens the checks, each finding once.
 
-    A host tells an agent at a turn's end by a block alone: one that nothing else keeps at work
-    is kept there once. `is_blocked`: this one is.
+    At a turn's end, a host can tell an agent something only by a block, so an agent that nothing
+    else blocks is blocked once. `is_blocked`: something else blocks it.
     """
     if change.review.weakened == "off":
         return Verdict()
@@ -145,7 +145,7 @@ def _told_of_weakened(call: Call, change: SessionChange, *, is_blocked: bool) ->
     new_digests = [digest for digest in findings if digest not in change.evidence.weakened]
     if not new_digests:
         return Verdict()
-    from gitgates.features.review.weakened import in_one_line  # most changes weaken nothing
+    from gitgates.features.review.weakened import in_one_line  # rarely needed
 
     line = in_one_line(findings[digest] for digest in new_digests)
     to_person = f"gitgates: review: the agent's changes weaken the checks: {line}"
@@ -173,7 +173,7 @@ def _skipped(call: Call, by: str) -> Verdict:
 
 
 def _reported(call: Call, change: SessionChange) -> Verdict:
-    """Return the messages to the person about an agent that may stop, each once."""
+    """Return the messages to the person about an agent that may stop, each only once."""
     verdict = Verdict()
     if change.is_strict and change.review.mode != "require":
         verdict = Verdict(entries=(ReviewOffEntry("COMPLETE"),))
@@ -184,12 +184,12 @@ def _reported(call: Call, change: SessionChange) -> Verdict:
 
 
 def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
-    """Return the reviewer's summary with COMPLETE, and the id of its message."""
+    """Return the message with the reviewer's COMPLETE and its summary, and the message's id."""
     decision = change.decision
     if not (decision and decision.name == COMPLETE and change.decision_holds):
         return "", ""  # a person has skipped it
     others = [
-        f"\n  ISSUES of the same content, before: {_marker_line(call, other)}"
+        f"\n  Earlier ISSUES on the same content: {_marker_line(call, other)}"
         for other in change.evidence.decisions
         if (other.how, other.name) == (DECISION, ISSUES) and other.point.tree == decision.point.tree
     ]
@@ -198,7 +198,7 @@ def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
 
 
 def _skip_reason(call: Call, change: SessionChange) -> tuple[str, str]:
-    """Return the agent's reason to skip the review, and the id of its message."""
+    """Return the message with the agent's reason to skip the review, and its id."""
     holding = [status.marker for status in change.standings if status.holds]
     if holding[0].by_person or any(marker.how != SKIP for marker in holding):
         return "", ""
@@ -207,7 +207,7 @@ def _skip_reason(call: Call, change: SessionChange) -> tuple[str, str]:
 
 
 def _marker_line(call: Call, marker: Marker) -> str:
-    """Return the text of a marker, on one line."""
+    """Return a marker's text, on one line."""
     line = " ".join(message_of(call, marker.message).split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
@@ -216,7 +216,7 @@ def message_of(call: Call, message_id: str) -> str:
     """Return the text of a decision or marker; empty if its message is gone."""
     if not message_id:
         return ""
-    from gitgates.store.messages import find  # most often, no reviewer has said anything
+    from gitgates.store.messages import find  # rarely needed
 
     try:
         message = find(call.repo.shared_state_abs, message_id)
@@ -262,7 +262,7 @@ def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
 
 
 def _write_ledger(call: Call, what: str, fields: dict[str, object]) -> None:
-    """Write to the ledger, unless a verb asks; report an error."""
+    """Write to the ledger, unless only a verb asks; report an error."""
     common = {"hook": call.payload.event, "root": call.repo.root_abs}
     try:
         if not call.is_dry:
@@ -272,9 +272,9 @@ def _write_ledger(call: Call, what: str, fields: dict[str, object]) -> None:
 
 
 def marker_now(call: Call, how: str, name: str) -> MarkerEntry | None:
-    """Return the journal entry of a marker; None if the content is unknown.
+    """Return a marker's journal entry; None if the content is unknown.
 
-    A sub-agent has reviewed the content at its start, whatever others have changed since.
+    A sub-agent has reviewed the content as it was when it started.
     """
     payload, patch = call.payload, ""
     try:

@@ -1,4 +1,4 @@
-"""The environment names of reviews."""
+"""Environment variables for reviews."""
 
 from __future__ import annotations
 

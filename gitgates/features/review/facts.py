@@ -1,4 +1,4 @@
-"""The entries that reviews write into a session's journal, and the evidence folded from them."""
+"""Journal entries about reviews, and the evidence folded from them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 COMPLETE = "COMPLETE"
 ISSUES = "ISSUES"
-SKIP = "skip"  # kind of a marker: somebody says that no review is needed
-DECISION, CLAIM = "decision", "claim"  # of the reviewer; of anybody else, which does not count
+SKIP = "skip"  # a kind of marker: somebody says that no review is needed
+DECISION, CLAIM = "decision", "claim"  # by the reviewer; by anybody else, which does not count
 
 
 @entry("review-on")
@@ -46,7 +46,7 @@ class ReviewBeganEntry(LazyRecord):
 
 @entry("reviewer-changed")
 class ReviewerChangedEntry(LazyRecord):
-    """The file of the reviewer had changed when it was started: its COMPLETE does not count."""
+    """The reviewer's file had changed when it started, so its COMPLETE does not count."""
 
 
 @entry("token")
@@ -60,7 +60,7 @@ class TokenEntry(LazyRecord):
 
 @entry("marker")
 class MarkerEntry(LazyRecord):
-    """A review ran on this content, or somebody has declared that it needs none."""
+    """A review ran on this content, or somebody declared that it needs none."""
 
     how: str  # skill, command, agent, findings, done, skip
     agent: str  # the sub-agent's id; empty: the main agent
@@ -72,7 +72,7 @@ class MarkerEntry(LazyRecord):
     key: str = ""  # identifies the event
     message: str = ""  # the id of the message with the details
     by_person: bool = False  # whether a person ran the command
-    seen: float = 0.0  # the time of that content, if it is an earlier one
+    seen: float = 0.0  # the time of that content, if it is older
 
 
 @entry("decision")
@@ -92,14 +92,14 @@ class DecisionEntry(LazyRecord):
 
 @entry("reported")
 class ReportedEntry(LazyRecord):
-    """The person has been told of a decision, or of a skipped review."""
+    """The person was told of a decision, or of a skipped review."""
 
     message: str  # the id of the message with the details
 
 
 @entry("weakened")
 class WeakenedEntry(LazyRecord):
-    """The agent and the person have been told of changes that weaken the checks."""
+    """The agent and the person were told of changes that weaken the checks."""
 
     found: list[str]  # a digest of each
 
@@ -109,35 +109,35 @@ class Marker(Record):
 
     how: str  # skill, command, agent, findings, done, skip, decision, claim
     point: Point
-    name: str = ""  # of the skill, the command, the agent; COMPLETE or ISSUES of a decision
-    patch: str = ""  # `git patch-id --stable` of the change that it saw; empty: not known
+    name: str = ""  # of the skill, command or agent; for a decision: COMPLETE or ISSUES
+    patch: str = ""  # `git patch-id --stable` of the change that it saw; empty: unknown
     agent: str = ""  # the sub-agent's id; empty: the main agent
-    message: str = ""  # the id of the message that says more
+    message: str = ""  # the id of the message with the details
     by_person: bool = False
 
 
 class Evidence(Record):
     """The evidence of a session's reviews."""
 
-    strict: bool = False  # asked for by a prompt
-    markers: tuple[Marker, ...] = ()  # decisions that count are among them
-    decisions: tuple[Marker, ...] = ()  # claims are among them
+    strict: bool = False  # requested by a prompt
+    markers: tuple[Marker, ...] = ()  # including decisions that count
+    decisions: tuple[Marker, ...] = ()  # including claims
     # agent → the content when it last started or was sent back
     starting_points: Mapping[str, Point] = {}
-    tokens: Mapping[str, str] = {}  # digest → the agent that was handed it
+    tokens: Mapping[str, str] = {}  # digest → the agent that received it
     used: frozenset[str] = frozenset()  # digests of tokens that were used for a decision
-    blocks: Mapping[str, int] = {}  # prompt → since the last marker or decision
-    undecided: int = 0  # blocks of the strict form while nothing was ever decided
+    blocks: Mapping[str, int] = {}  # prompt → blocks since the last marker or decision
+    undecided: int = 0  # blocks of the strict form before any decision
     sent_back: Mapping[str, int] = {}  # reviewer's id → ends without a decision
     rulings: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each ruling at a stop
-    reported: frozenset[str] = frozenset()  # messages that the person has been told of
-    weakened: frozenset[str] = frozenset()  # digests of what weakens the checks, and was told
+    reported: frozenset[str] = frozenset()  # messages that were reported to the person
+    weakened: frozenset[str] = frozenset()  # digests of reported findings that weaken the checks
 
 
 def _turned(state: Fact, fact: Fact) -> None:
     state["strict"], state["undecided"] = is_a(fact, ReviewOnEntry), 0
     if state["strict"]:
-        state["rulings"] = ()  # earlier rulings do not count in this form
+        state["rulings"] = ()  # earlier rulings do not count in the strict form
 
 
 def _began(state: Fact, fact: Fact) -> None:
@@ -231,14 +231,14 @@ fold = EVIDENCE.fold
 
 
 def session_evidence(call: Call) -> Evidence:
-    """Return the evidence in all journals of a session: tokens and prompts are the session's."""
+    """Return the evidence in all a session's journals: tokens and prompts belong to the session."""
     return call.state_everywhere(EVIDENCE)
 
 
 def evidence_of(call: Call) -> Evidence:
-    """Return the evidence of reviews, with that of the session's other worktrees.
+    """Return the evidence of reviews, including that in the session's other worktrees.
 
-    The same content may be in several worktrees, and a review of it holds in all of them.
+    The same content may be in several worktrees; a review of it is valid in all of them.
     """
     evidence, whole = call.state(EVIDENCE), session_evidence(call)
     return evidence._replace(
@@ -249,8 +249,8 @@ def evidence_of(call: Call) -> Evidence:
 def is_strict(call: Call) -> bool:
     """Return whether the strict form is in force.
 
-    A prompt asks for it, or ends it, in each worktree that the session comes to. A host that cannot
-    hand a reviewer its token has the reminder instead.
+    A prompt requests or ends it for every worktree of the session. On a host that cannot give a
+    reviewer its token, the reminder is used instead.
     """
     if not agent_host(call.payload.host or DEFAULT_AGENT).PROTOCOL.hands_tokens:
         return False

@@ -1,4 +1,4 @@
-"""The rule of the guard on the files of those who review."""
+"""The guard's rule about reviewers' files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handoff says of the state of the review."""
+"""The state of the review, for a handoff."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def state(call: Call, _caller: Caller) -> dict[str, str]:
-    """Return the ruling of the review policy on a stop now."""
+    """Return what the review policy would answer to a stop now."""
     for answer in ask_agent_hook(call):
         if answer.policy == "review":
             return {"review": answer.to_agent or answer.to_person or "nothing is missing"}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gitgates.config.read import Settings
     from gitgates.core.types import Config
 
-_NAME = "review"  # of the table, and of the gate
+_NAME = "review"  # of the table and the gate
 _BESIDE = "They extend the built-in ones; a leading `!` removes one."
 
 
@@ -70,10 +70,10 @@ _KEYS = (
         "it, a prompt cancels the request. Empty: disabled."
     ),
     Key("min_lines", v.AMOUNT, "40", weaker="greater").meaning(
-        "The number of weighted lines from which a change is significant."
+        "A change is significant from this number of weighted lines."
     ),
     Key("min_files", v.AMOUNT, "5", weaker="greater").meaning(
-        "The number of weighted files from which a change is significant."
+        "A change is significant from this number of weighted files."
     ),
     Key(
         "weights", _WEIGHTS, "{ code = 1, tests = 0.5, documentation = 0.1 }", weaker="each"
@@ -87,7 +87,7 @@ _KEYS = (
         f" {_BESIDE}"
     ),
     Key("critical", v.PATTERNS, "[]", weaker="fewer").meaning(
-        "Patterns of files in which every change is significant."
+        "Patterns of files in which any change is significant."
     ),
     Key("ignore", v.PATTERNS, "[]", weaker="more").meaning("Patterns of files that never count."),
     Key("skills", v.NAMES, '["code-review", "review", "security-review"]', weaker="more").meaning(

@@ -1,7 +1,7 @@
 """The gate `review`: require a review before an agent stops.
 
-Reviews are recorded as they run (`marker`); at the end of work they are compared with what has
-changed: features/review/end.py. The strict form, and its reviewer: features/review/reviewer.py.
+Reviews are recorded as they run (`marker`); at the end of work, `end.py` compares them with the
+changes. `reviewer.py` has the strict form, and its reviewer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ follows_writers = is_review_on
 
 
 def rules(config: Config) -> str:
-    """Return the rules on reviews for a session's start."""
+    """Return the review rules for a session's start."""
     if not (is_review_on(config) and is_asked(config)):
         return ""
     from gitgates.features.review.text import rules_of
@@ -43,14 +43,14 @@ def rules(config: Config) -> str:
 
 
 def person_verbs(call: Call) -> tuple[tuple[str, ...], ...]:
-    """Return the verb that skips a review, if a reviewer has to decide."""
+    """Return the verb that skips a review, if a reviewer must decide."""
     from gitgates.features.review.facts import is_strict
 
     return (("review", "skip"),) if is_strict(call) else ()
 
 
 def guarded_files(call: Call) -> list[tuple[str, str]]:
-    """Return the files of the agents and skills that review."""
+    """Return the files of reviewing agents and skills."""
     host, review = agent_host(call.payload.host or DEFAULT_AGENT), settings_of(call.config)
     folders = host.folders_of(call.repo.root_abs, call.env)
     agents = dict.fromkeys((review.reviewer, *review.agents))
@@ -60,7 +60,7 @@ def guarded_files(call: Call) -> list[tuple[str, str]]:
 
 
 def weakened_between(repo: Repo, config: Config, before: str, after: str) -> str:
-    """Return what weakens the checks between two trees, in one line; empty: nothing."""
+    """Return what weakens the checks between two trees, on one line; empty if nothing does."""
     from gitgates.features.review.weakened import find_weakened, in_one_line
     from gitgates.git.diff import Trees, file_differences
 
@@ -79,7 +79,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if call.payload.kind == "before-tool":
         if call.payload.tool_kind not in ("shell", "ours"):
             return so_far
-        from gitgates.session.shell_commands import name_caller  # no other tool needs it
+        from gitgates.session.shell_commands import name_caller  # other tools do not need it
 
         return name_caller(call, so_far)
     ran = _review_that_ran(call, so_far)
@@ -96,7 +96,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
-    """Return the kind and the name of the review that an event shows; None if none."""
+    """Return the kind and name of the review that an event shows; None if it shows none."""
     payload, review = call.payload, settings_of(call.config)
     is_skill = matches_agent(review.skills, payload.skill)
     match payload.kind, payload.tool_kind:
@@ -118,7 +118,7 @@ def _decide_end(call: Call, so_far: Verdict) -> Verdict:
     if call.is_unchanged and not has_changed_since(call.repo, _began_s(call)):
         return so_far
     from gitgates.core.errors import GitError
-    from gitgates.features.review.end import decide_end  # most often, nothing has changed
+    from gitgates.features.review.end import decide_end  # rarely needed
 
     try:
         verdict = decide_end(call)
@@ -132,6 +132,6 @@ def _decide_end(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _began_s(call: Call) -> float:
-    """Return when the session began. A branch that it has left again is a change all the same."""
+    """Return when the session began, even if it has since switched branches and back."""
     base = call.state(TIMELINE).base
     return base.stamp if base else 0.0

@@ -1,6 +1,6 @@
 """The strict form of reviews: its prompts, and the reviewer's start, tools and end.
 
-It comes before gates, which need not run if the reviewer is refused a tool, or sent back.
+It comes before gates: they need not run if the reviewer is refused a tool, or sent back.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 ON, OFF = "on", "off"
 _STOP = ":stop"
 _TOKEN_BYTES = 16
-_TOOLS = ("__review_status", "__post_review")  # of `gitgates mcp`
-_WATCHED = "reviewer "  # before the path of a file that defines it
+_TOOLS = ("__review_status", "__post_review")  # from `gitgates mcp`
+_WATCHED = "reviewer "  # precedes the path of a file that defines the reviewer
 _MOST_SENT_BACK = 2  # times, for a reviewer that ends without a decision
 _SCHEDULED = (
     "gitgates: a prompt scheduled by the agent starts with `{}`, which only counts in your own "
@@ -59,7 +59,7 @@ def agents(config: Config) -> tuple[WantedAgent, ...]:
     """Return the reviewer."""
     if not (is_review_on(config) and is_asked(config)):
         return ()
-    from gitgates.core.policy import WantedAgent  # for those that install it, or look for it
+    from gitgates.core.policy import WantedAgent  # only to install it, or to look for it
 
     review = settings_of(config)
     reviewer = WantedAgent(
@@ -83,10 +83,10 @@ def unapproved(_call: Call, changed: list[str]) -> list[str]:
     paths = [name.removeprefix(_WATCHED) for name in changed if name.startswith(_WATCHED)]
     if not paths:
         return []
-    from gitgates.core.clean import plain_line  # most often, nothing has changed
+    from gitgates.core.clean import plain_line  # rarely needed
 
     return [
-        f"{plain_line(path)} has changed since this session began: a COMPLETE from this reviewer "
+        f"{plain_line(path)} has changed since this session began, so COMPLETE from this reviewer "
         "does not count"
         for path in paths
     ]
@@ -95,7 +95,7 @@ def unapproved(_call: Call, changed: list[str]) -> list[str]:
 def is_another_reviewer(facts: Iterable[Fact], files: Mapping[str, str]) -> bool:
     """Return whether the files that define the reviewer have changed in a session.
 
-    `facts`: its journal; `files`: as `reviewer_files` returns them.
+    `facts`: the session's journal; `files`: the result of `reviewer_files`.
     """
     from gitgates.session.tampering import digest_of_file, digests_in
 
@@ -113,7 +113,7 @@ def is_another_reviewer(facts: Iterable[Fact], files: Mapping[str, str]) -> bool
 def reviewer_files(
     config: Config, root_abs: str, env: Mapping[str, str], agent: str
 ) -> dict[str, str]:
-    """Return the files that may define the reviewer, as they are watched: name → path."""
+    """Return the files that may define the reviewer, as name → path, to be watched."""
     host = agent_host(agent or DEFAULT_AGENT)
     folders = (f"{root_abs}/{host.FILES.folder}", host.home(env))
     names = [reviewer.name.rpartition(":")[2] for reviewer in agents(config)]
@@ -138,9 +138,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def switch_in(prompt: str, prefix: str) -> str:
-    """Return how a prompt switches the strict form: `on`, `off`, or not.
+    """Return how a prompt switches the strict form: `on`, `off`, or empty.
 
-    The prefix counts only at the start, in any case, and followed by white space or the end.
+    The prefix counts only at the start, in upper or lower case, before white space or the end.
     """
     words = prompt.casefold().split(maxsplit=1)
     if not (words and prefix):
@@ -149,7 +149,7 @@ def switch_in(prompt: str, prefix: str) -> str:
 
 
 def _turn(call: Call, *, on: bool) -> Verdict:
-    """Switch the strict form. Recorded at once: a snapshot may take too long."""
+    """Switch the strict form, and record it at once: a snapshot may take too long."""
     from gitgates.features.review.text import installed, strict_began
 
     review, payload = settings_of(call.config), call.payload
@@ -179,7 +179,7 @@ def _turn(call: Call, *, on: bool) -> Verdict:
 
 
 def _begin(call: Call) -> Verdict:
-    """Record the content that a review will see, and give the reviewer its token, once."""
+    """Record the content that a review will see, and give the reviewer its token once."""
     agent, now = call.payload.agent_id, call.point
     began = ReviewBeganEntry(agent, now.tree, now.head)
     has_token = any(fact.get("key") == call.key for fact in of_kind(call.entries, TokenEntry))
@@ -198,7 +198,7 @@ def _begin(call: Call) -> Verdict:
 
 
 def _is_held(call: Call) -> bool:
-    """Return whether a sub-agent is the reviewer of the strict form."""
+    """Return whether a sub-agent is the reviewer for the strict form."""
     from gitgates.features.review.facts import is_strict
 
     return is_reviewer(settings_of(call.config), call.payload.agent_type) and is_strict(call)
@@ -226,7 +226,7 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
 
 
 def _end(call: Call) -> Verdict | None:
-    """Send a reviewer back that ends without a decision; None if the strict form is off."""
+    """Send back a reviewer that ends without a decision; None if the strict form is off."""
     agent = call.payload.agent_id
     if not agent or not _is_held(call):
         return None
@@ -260,16 +260,16 @@ def _send_back(call: Call, entry: RoundEntry, *, was_posted: bool) -> Verdict:
 
     why = "You have not posted a decision yet, so you cannot end."
     if was_posted:
-        why = "You posted your decision, but the change is a different one now."
+        why = "You posted your decision, but the change is different now."
     token, token_entry = _new_token(call.payload.agent_id, "")
-    # The stored answer, for a second delivery, does not contain the token.
+    # The answer stored for a second delivery does not contain the token.
     masked = call.encode(Verdict(BLOCK, to_agent=sent_back(MASK, why)))
     entries = (entry._replace(answer=masked), token_entry)
     return Verdict(BLOCK, to_agent=sent_back(token, why), entries=entries, final=True)
 
 
 def repeat(call: Call, answer: str) -> Verdict | None:
-    """Return a repeated answer with a new token in place of the mask."""
+    """Return a repeated answer with a new token instead of the mask."""
     import json
 
     from gitgates.session.shell_commands import MASK
@@ -283,8 +283,8 @@ def repeat(call: Call, answer: str) -> Verdict | None:
 
 
 def _new_token(agent: str, key: str) -> tuple[str, TokenEntry]:
-    """Return a reviewer's token, and its journal entry. `key` is the event's."""
-    from gitgates.session.shell_commands import digest_of  # few events hand one out
+    """Return a reviewer's new token, and its journal entry. `key`: the event's."""
+    from gitgates.session.shell_commands import digest_of  # few events need it
 
     token = os.urandom(_TOKEN_BYTES).hex()
     return token, TokenEntry(agent, digest_of(token), key)

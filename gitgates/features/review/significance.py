@@ -1,8 +1,8 @@
-"""Weigh a change: the lines and files that git counts, by the kind of each file.
+"""Weigh a change: the lines and files that git counts, by each file's kind.
 
-A file's lines are the larger of what was added and removed: twenty lines that were rewritten are
-twenty, not forty. Its path tells its kind (`kinds.py`, and patterns of the configuration), and a
-kind has a weight; docs/how-to/review.md argues for the numbers. Pure.
+A file's lines are the larger of those added and removed: twenty rewritten lines count as twenty,
+not forty. Its path tells its kind (by patterns here and in the configuration), and each kind has a
+weight; docs/how-to/review.md gives the reasons for the numbers. Pure.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 _WEIGHED = ("code", "tests", "documentation")
 _LEFT_OUT = {"ignored": "ignored", "generated": "generated or vendored"}
-_SPECIAL = frozenset("*?[\\/")  # in a name that is more than that
+_SPECIAL = frozenset("*?[\\/")  # characters that make a pattern more than a name
 _MOST_NAMED = 3  # critical files, in a sentence
 
 
 class Run(Record):
-    """Patterns that stand in a row and all select, or all take out; most need no matching."""
+    """Consecutive patterns that all select, or all exclude; most need no matching."""
 
     selects: bool
-    names: frozenset[str]  # of files and folders
+    names: frozenset[str]  # names of files and folders
     folders: frozenset[str]
-    endings: tuple[str, ...]  # of the names of both
+    endings: tuple[str, ...]  # endings of such names
     patterns: list[match.Pattern]  # all others
     known: dict[str, bool]  # folder → whether these match it
 
 
 class Kind(Record):
-    """The kind of a file, by its path."""
+    """A file's kind, by its path."""
 
     kind: str  # code, tests, documentation
     critical: bool = False
@@ -47,7 +47,7 @@ class Kind(Record):
 
 
 class Weighed(Record):
-    """The weight of one changed file, and why."""
+    """A changed file's weight, and why."""
 
     path: str
     kind: str  # code, tests, documentation; empty: it does not count
@@ -55,7 +55,7 @@ class Weighed(Record):
     removed: int
     lines: float  # weighted
     files: float  # weighted
-    why: str  # in words: the kind and the weight, or why it does not count
+    why: str  # as text: the kind and the weight, or why it does not count
     critical: bool = False
 
     @property
@@ -65,9 +65,9 @@ class Weighed(Record):
 
 
 class Significance(Record):
-    """The significance of a change."""
+    """A change's significance."""
 
-    files: tuple[Weighed, ...]  # those that weigh most first
+    files: tuple[Weighed, ...]  # the heaviest first
     lines: float  # weighted
     file_count: float  # weighted
     min_lines: float
@@ -75,7 +75,7 @@ class Significance(Record):
 
     @property
     def significant(self) -> bool:
-        """Return whether it reaches a limit."""
+        """Return whether it reaches a threshold."""
         reached = self.lines >= self.min_lines or self.file_count >= self.min_files
         return any(file.critical for file in self.files) or (self.counts and reached)
 
@@ -86,7 +86,7 @@ class Significance(Record):
 
     @property
     def why(self) -> str:
-        """Return the calculation, in words."""
+        """Return the calculation, as text."""
         if not self.counts:
             return "nothing relevant has changed"
         lines = _counted(self.lines, "line", self.min_lines)
@@ -99,12 +99,12 @@ class Significance(Record):
 
 
 def weigh(changes: tuple[FileDifference, ...], review: Review) -> Significance:
-    """Return the significance of a change."""
+    """Return a change's significance."""
     weights = dict(zip(_WEIGHED, review.weights, strict=True))
     kinds = kinds_of({path for change in changes for path in (change.path, change.was)}, review)
     files = []
     for change in changes:
-        # Moving a file hides nothing: it is the heavier of its two kinds.
+        # Moving a file must not lower its weight: the heavier of its two kinds counts.
         both = [kinds[path] for path in (change.path, change.was) if path]
         heavier = max(both, key=lambda kind: (not kind.left_out, weights[kind.kind]))
         kind = heavier._replace(critical=any(kind.critical for kind in both))
@@ -155,7 +155,7 @@ def _counted(amount: float, noun: str, threshold: float) -> str:
 
 
 def kinds_of(paths: Iterable[str], review: Review) -> dict[str, Kind]:
-    """Return path → its kind. Configured patterns come before the built-in ones."""
+    """Return path → kind. Configured patterns precede the built-in ones."""
     configured = {
         "ignored": _parse(review.ignore),
         "generated": _parse(review.generated),
@@ -218,8 +218,8 @@ def _run(lines: list[str], selects: bool) -> Run:  # noqa: FBT001 - a field
 def _selects(runs: tuple[Run, ...], path: str) -> bool | None:
     """Return whether the last pattern that matches a path selects it; None if none matches.
 
-    Unlike in gitignore(5), what lies below a folder can be taken out again: the built-in lists
-    select folders, and there would be no other way.
+    Unlike in gitignore(5), a path below a selected folder can be excluded again, because the
+    built-in lists select folders.
     """
     parts = path.split("/")
     for run in runs:
@@ -233,7 +233,7 @@ def _selects(runs: tuple[Run, ...], path: str) -> bool | None:
     return None
 
 
-# Lock files, what is vendored, and what programs write.
+# Lock files, vendored files, and files written by programs.
 GENERATED = """
 *-lock.json *-lock.yaml *-lock.yml *.lock.yml *.lock.json *.lock.hcl *.lockfile *.lockb
 yarn.lock bun.lock deno.lock poetry.lock uv.lock pdm.lock Pipfile.lock pixi.lock mise.lock
@@ -259,7 +259,7 @@ test-*.py *_test.* *_tests.py *_spec.* *-test.sh *-test.bash *_unittest.* *_SUIT
 *IT.java *IT.kt *.snap *.bats *.feature *.golden
 """
 
-# Prose, pictures, tables, translations; not the programs beside these.
+# Prose, pictures, tables, translations, but not programs beside them.
 DOCUMENTATION = """
 docs/ doc/ documentation/ *.md *.mdx *.markdown *.rst *.adoc *.asciidoc *.textile *.org *.pdf
 *.drawio *.puml *.mmd *.docx *.odt *.pptx *.xlsx *.svg *.png *.PNG *.jpg *.JPG *.jpeg *.gif

@@ -1,10 +1,10 @@
 """Signs that a change weakens the checks.
 
-A row says which files a sign is in, and what is added to these, removed from these, lowered or
-raised there. All are regular expressions, in which ^ and $ are the ends of a line; several of one
-sign are alternatives, and a word in capitals stands for a pattern of `SHARED`. Two matches are the
-same if their group `name` is (without one: the whole match). What another file has now was moved,
-and what another match in the same file stands in for was replaced: neither is a finding.
+A row says in which files to look for a sign, and what was added, removed, lowered or raised there.
+All are regular expressions, in which ^ and $ match at line ends; several for one sign are
+alternatives, and a word in capitals stands for a pattern in `SHARED`. Two matches are the same if
+their group `name` is (without one: the whole match). A match that is now in another file was moved,
+and one for which another match in the same file stands in was replaced: neither is a finding.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SHARED = {
     "CI": r"(?:^\.(?:github/(?:workflows|actions)|circleci|buildkite|woodpecker|gitlab|forgejo|gitea|ci)/|(?:^|/)(?:\.gitlab-ci|\.travis|azure-pipelines|bitbucket-pipelines|\.drone|\.woodpecker|appveyor|action)\.ya?ml$|^Jenkinsfile$)",
     "RECIPES": r"(?:(?:^|/)(?:GNUmakefile|[Mm]akefile|\.?[Jj]ustfile|Rakefile|Taskfile\.ya?ml|tox\.ini|noxfile\.py|(?:package|composer)\.json|mise\.toml|\.pre-commit-config\.yaml|\.?lefthook\.ya?ml)$|\.mk$|(?:^|/)(?:\.?ci|scripts?|tools|hack|bin|\.husky)/[^.]+(?:\.(?:sh|bash|zsh))?$|(?:^|/)(?:run[-_])?(?:tests?|checks?|lint|ci|verify)\.(?:sh|bash)$)",
     "SETTINGS": r"(?:(?:^|/)(?:pyproject|Cargo|\.?ruff|\.?clippy|deny)\.toml$|(?:^|/)(?:setup\.cfg|tox\.ini|\.?(?:mypy|pytest)\.ini|\.flake8|\.coveragerc|\.?pylintrc)$|(?:^|/)(?:[tj]sconfig[\w.-]*|package|\.eslintrc|biome|deno|jest\.config|\.nycrc|pyrightconfig)\.jsonc?$|(?:^|/)\.?(?:golangci|rubocop\w*|eslintrc|swiftlint|stylelintrc|codecov|codeclimate|yamllint|markdownlint|detekt)\.ya?ml$|(?:^|/)(?:eslint|jest|vitest|playwright|karma|stylelint|cypress)\.config\.[cm]?[jt]s$|(?:phpunit|psalm)\.xml(?:\.dist)?$|phpstan\.neon(?:\.dist)?$)",
-    # A line that is no comment, and neither installs a tool nor names it in another way.
+    # A line that is no comment, and does not install a tool or just mention its name.
     "COMMAND": r"^(?![ \t]*(?:#|//))(?![^\n]*(?:\b(?:install|add|apt-get|echo|printf|which|name|rev|uses)\b|--(?:version|fix|write)\b))",
     "TOOL": r"(?:(?<![\w.])(?<![\w-]-)(?:pytest|unittest|tox|nox|ruff(?! format\b)|mypy|(?:based)?pyright|flake8|pylint|bandit|eslint|tsc|jest|vitest|mocha|playwright|cypress|biome|stylelint|golangci-lint|staticcheck|govulncheck|rspec|rubocop|phpunit|phpstan|psalm|ctest|gitgates|pre-commit|shellcheck|hadolint|yamllint|actionlint|semgrep|gitleaks|trivy|bats|(?:npm|pnpm|yarn|bun)(?: run)? [\w:-]*(?:test|lint|check|verify)[\w:-]*|go (?:test|vet)|(?:dotnet|mix|bazel|swift|deno) test|cargo (?:test|clippy|nextest|check|audit|deny))(?![\w./-]))",
     # A list, in brackets or as lines that begin with a dash.
@@ -39,7 +39,7 @@ SIGNS: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
             r"^[ \t]*#\[Test\b[^\]]*\]\s*(?:public\s+)?function\s+(?P<name>\w+)",
             r'^@test\s+"(?P<name>[^"\n]+)"',
         ),
-        # A test whose body begins in the same way was renamed.
+        # A test whose body begins with the same line was renamed.
         "next line",
     ),
     (
@@ -135,7 +135,7 @@ SIGNS: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
         ),
         "path",
     ),
-    # Of a list, the number is how many entries it has.
+    # A list's number is that of its entries.
     (
         "check's settings relaxed",
         "raised",

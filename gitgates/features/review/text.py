@@ -1,6 +1,6 @@
 """Texts about reviews for agents and the person. Cold and pure.
 
-The host puts words of its own in front ("Stop hook feedback:"), so they begin with the facts.
+The host adds its own words in front ("Stop hook feedback:"), so the texts begin with the facts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPEN_ISSUES = "issues"
 
 _SHOWN = 6
 _LONGEST_MESSAGE = 6000
-MOST_BLOCKS = 3  # of one review, in a prompt, without a new marker or decision
+MOST_BLOCKS = 3  # for one review in a prompt, without a new marker or decision
 _ORDINALS = {2: "second", 3: "third"}
 _HEADING = "## What to do now"
 _HOW = {
@@ -56,43 +56,43 @@ _LONGEST_NAME = 41
 
 
 class ReviewRequest(Record):
-    """The facts for a request for a review."""
+    """The facts for a review request."""
 
     change: SessionChange
-    why: str  # of features/review/end.py
+    why: str  # one of the constants above
     message: str = ""  # the reviewer's last message
     root_abs: str = ""  # where the change is, if the agent is elsewhere
-    # Configured ones that are installed, by the client's names.
+    # Those configured and installed, by the client's names.
     agents: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
-    number: int = 1  # how often this is asked, this time included
+    number: int = 1  # how often this has been requested, including now
 
 
 def describe_evidence(how: str, name: str) -> str:
-    """Describe the evidence of a review."""
+    """Describe a review's evidence."""
     return _HOW.get(how, "`{}`").format(plain_line(name or how))
 
 
 def weakened(line: str) -> str:
-    """Return what an agent is told of changes that weaken the checks."""
+    """Return what an agent is told about changes that weaken the checks."""
     return (
-        f"Your changes weaken the checks: {line}. Undo what nobody asked for; of the rest, say why "
-        "in your report. `gitgates review status` lists all of it."
+        f"Your changes weaken the checks: {line}. Undo what nobody asked for; for the rest, give "
+        "the reason in your report. `gitgates review status` lists all of them."
     )
 
 
 def reminder(request: ReviewRequest) -> str:
-    """Return the request to an agent to have its change reviewed."""
+    """Return the request that an agent have its change reviewed."""
     weight = request.change.weight
     cd = f"cd {quote(request.root_abs)} && " if request.root_abs else ""
     if weight.significant:
         head = (
-            "The changes of this session are large enough to need a review, and there is no "
+            "This session's changes are large enough to need a review, and there is no "
             f"evidence of one: {weight.why}."
         )
     else:
         head = (
-            "The changes of this session weaken the checks, so they need a review, and there is no "
+            "This session's changes weaken the checks, so they need a review, and there is no "
             "evidence of one."
         )
     lines = [head, *_change(request)]
@@ -119,7 +119,7 @@ def reminder(request: ReviewRequest) -> str:
 
 
 def _count(request: ReviewRequest) -> list[str]:
-    """Return the number of this request, if it is not the first."""
+    """Return a line with this request's number, unless it is the first."""
     ordinal = _ORDINALS.get(request.number)
     end = " After that, you may stop, and the person is told why."
     last = end if request.number >= MOST_BLOCKS else ""
@@ -127,7 +127,7 @@ def _count(request: ReviewRequest) -> list[str]:
 
 
 def strict(request: ReviewRequest) -> str:
-    """Return the request of the strict form to an agent."""
+    """Return the strict form's request to an agent."""
     head = "The person asked for an independent review: "
     review, decision = request.change.review, request.change.decision
     if review.mode == "require":
@@ -135,8 +135,8 @@ def strict(request: ReviewRequest) -> str:
     lines = [head + _missing(request)]
     if request.why == OPEN_ISSUES:
         fix = (
-            "Fix what it found, or, if it is wrong, say so in your work, where the reviewer sees "
-            "it. Then have it review again:"
+            "Fix what it found or, if it is wrong, say so where the reviewer sees it, such as in "
+            "a comment. Then have it review again:"
         )
         lines += ["", *_reviewer_message(request), "", _HEADING, fix]
     else:
@@ -160,7 +160,7 @@ def strict(request: ReviewRequest) -> str:
 
 
 def _reviewer(review: Review, client_name: str) -> str:
-    """Return the name of the reviewer, with a plugin's prefix."""
+    """Return the reviewer's name, with a plugin's prefix."""
     name = client_name or review.reviewer
     is_certain = client_name or ":" in name
     return f"`{name}`" if is_certain else f"`{name}` (from the plugin: `gitgates:{name}`)"
@@ -226,7 +226,7 @@ def stop_allowed(request: ReviewRequest, how: str) -> str:
 
 
 def strict_began(review: Review, agents: tuple[str, ...]) -> str:
-    """Return the text to an agent whose prompt starts the strict form."""
+    """Return the text for an agent whose prompt starts the strict form."""
     return (
         "The person requests an independent review of this work. When the work is done, start "
         "the sub-agent"
@@ -236,7 +236,7 @@ def strict_began(review: Review, agents: tuple[str, ...]) -> str:
 
 
 def reviewer_task(review: Review, token: str) -> str:
-    """Return the instructions to the reviewer: its token, and how to decide."""
+    """Return the reviewer's instructions: its token, and how to decide."""
     opinions = (
         " `gitgates review diff --opinions` asks others for a second opinion; give that command a "
         "timeout of 600000."
@@ -255,7 +255,7 @@ def reviewer_task(review: Review, token: str) -> str:
 
 
 def sent_back(token: str, why: str) -> str:
-    """Return the text to a reviewer that wants to end without a decision."""
+    """Return the text for a reviewer that wants to end without a decision."""
     return (
         f"{why} Post your decision on the current change with this new token, then end:\n"
         f"{_post(token)}"
@@ -269,7 +269,7 @@ def _post(token: str) -> str:
     )
 
 
-_PLUGIN = "gitgates"  # the name of our own, which brings a reviewer and a skill `review`
+_PLUGIN = "gitgates"  # our own plugin, which has a reviewer and a skill `review`
 
 
 def installed(
@@ -278,8 +278,8 @@ def installed(
     """Return the installed sub-agents and skills for reviews.
 
     They have a file in the project or in the person's own folder, or come with our plugin if it
-    has started us. What other plugins bring cannot be seen; if the
-    configuration names one (`plugin:name`), it is assumed to be installed.
+    started us. Those of other plugins cannot be seen; if the configuration names one
+    (`plugin:name`), it is assumed to be installed.
     """
     host = agent_host(agent or DEFAULT_AGENT)
     folders = host.folders_of(root_abs, env)
@@ -290,7 +290,7 @@ def installed(
         agents += _of_plugin(name, host.agent_files(name, plugins))
     skills: list[str] = []
     for name in review.skills:
-        # What we install is a command in a folder that has the plugin's name.
+        # We install a command, in a folder with the plugin's name.
         our_files = host.skill_files(f"{_PLUGIN}/{name}", folders)
         skills += _of_plugin(name, [*host.skill_files(name, plugins), *our_files])
         skills += _if_installed(name, host.skill_files(name, folders))
@@ -313,7 +313,7 @@ def _of_plugin(name: str, files: list[str]) -> list[str]:
 
 
 def rules_of(review: Review) -> str:
-    """Return the rules on reviews for a session's start."""
+    """Return the review rules for a session's start."""
     names = {
         "reviewer": plain_line(review.reviewer, _LONGEST_NAME),
         "prefix": plain_line(review.prefix, _LONGEST_NAME),

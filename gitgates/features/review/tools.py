@@ -1,4 +1,4 @@
-"""Tools for agents: the state of the review, and a reviewer's decision."""
+"""MCP tools: the state of the review, and a reviewer's decision."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Find what weakens the checks in a change: signs of that in its files, and weaker settings.
+"""Find what weakens the checks in a change: signs in its files, and weaker settings.
 
-The signs are data: `signs.py`. Files are compared as texts, without a parser: a sign in a
-string counts, and an assertion that claims less is not seen.
+The signs are data, in `signs.py`. Files are compared as text, without a parser: a sign in a string
+counts, and a weaker assertion is not detected.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
     Content: TypeAlias = tuple[FileDifference, bytes | None, bytes | None]
 
-_LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
-_LONGEST = 120  # characters of a line that is shown
-# Of a longer line, nobody has written it, and the expressions would take minutes for it.
+_LARGEST = 1 << 20  # bytes; a larger file is not written by hand
+_LONGEST = 120  # shown characters of a line
+# A longer line is not written by hand, and the expressions would take minutes for it.
 _LONG_LINE = re.compile(r"^.{500,}$", re.MULTILINE)
 _MOST_FILES = 3  # in one line
 _ENTRY = re.compile(r"[\w*][^,\n]*")
-_TEST_REMOVED, _ASSERTIONS_REMOVED = "test removed", "assertions removed"  # of the table
-_OF_A_PLUGIN = "hooks/hooks.json"  # the only agents' settings that no hidden folder has
+_TEST_REMOVED, _ASSERTIONS_REMOVED = "test removed", "assertions removed"  # as in the table
+_PLUGIN_HOOKS = "hooks/hooks.json"  # the only agents' settings outside hidden folders
 GATE = "gate relaxed"
 AGENT_HOOKS = "agent's hooks relaxed"
 
@@ -54,11 +54,11 @@ class Weakening(Record):
     path: str
     what: str
     detail: str
-    line: int = 0  # in the file as it is now; 0: it is about no line of it
+    line: int = 0  # in the current file; 0: it concerns no line
 
 
 class Pair(Record):
-    """One changed file: its content before and after."""
+    """A changed file: its text before and after."""
 
     path: str
     before: str
@@ -67,19 +67,19 @@ class Pair(Record):
 
 
 class Sign(Record):
-    """One row of the table."""
+    """One row in the table."""
 
     what: str
     way: str  # added, removed, lowered, raised
-    files: str  # an expression: to compile all of them would take longer than the rest
+    files: str  # an expression, compiled only if needed, because compiling all takes too long
     patterns: tuple[str, ...]
     stands_in: (
-        str  # for a match that is gone: another one in the same file, or before the same line
+        str  # what replaces a match that is gone: one in the same file, or before the same line
     )
 
 
 class Occurrence(Record):
-    """One match of a sign in a file."""
+    """A match of a sign in a file."""
 
     path: str
     name: str  # what is compared
@@ -101,10 +101,10 @@ def find_weakened(
     has_local = os.path.lexists(f"{trees.repo.root_abs}/{LOCAL_FILE}")
     before: Config | ConfigError = Config()
     after: Config | ConfigError = before
-    if old_settings != new_settings or has_local:  # to parse them takes longer than all else
+    if old_settings != new_settings or has_local:  # parsing them takes longer than everything else
         before, after = parsed((old_settings, new_settings))
         if not isinstance(before, ConfigError):
-            review = settings_of(before)  # what the session itself has exempted is no exemption
+            review = settings_of(before)  # the session cannot exempt its own changes
     contents = _contents(git, trees, files, review)
     pairs = tuple(
         Pair(path=file.path, before=_text(old), after=_text(new), old_path=file.was)
@@ -117,7 +117,7 @@ def find_weakened(
 
 
 def in_one_line(findings: Iterable[Weakening]) -> str:
-    """Return what weakens the checks, file by file, as the end of a sentence."""
+    """Return the findings by file, as the end of a sentence."""
     by_path: dict[str, Counter[str]] = {}
     for finding in findings:
         by_path.setdefault(plain_line(finding.path), Counter())[finding.what] += 1
@@ -130,7 +130,7 @@ def in_one_line(findings: Iterable[Weakening]) -> str:
 
 
 def weakened_lines(findings: Iterable[Weakening]) -> list[str]:
-    """Return what weakens the checks, a line each."""
+    """Return the findings, one per line."""
     return [
         f"{visible_line(finding.path)}{f':{finding.line}' if finding.line else ''}: "
         f"{finding.what}: {visible_line(finding.detail)}"
@@ -139,7 +139,7 @@ def weakened_lines(findings: Iterable[Weakening]) -> list[str]:
 
 
 def find(pairs: tuple[Pair, ...]) -> list[Weakening]:
-    """Return the signs of weaker checks in files that have changed. Pure."""
+    """Return the signs of weaker checks in changed files. Pure."""
     findings: list[Weakening] = []
     for sign in _signs():
         before: list[Occurrence] = []
@@ -148,7 +148,7 @@ def find(pairs: tuple[Pair, ...]) -> list[Weakening]:
             before += _occurrences(sign, pair.old_path or pair.path, pair.before)
             after += _occurrences(sign, pair.path, pair.after)
         findings += _compare(sign, before, after)
-    # The assertions of a test that is gone need no lines of their own.
+    # Assertions in a removed test need no lines of their own.
     shorter = {finding.path for finding in findings if finding.what == _TEST_REMOVED}
     return [
         finding
@@ -177,7 +177,7 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 @functools.cache
 def _may_have(files: str, path: str) -> bool:
-    """Return whether signs are looked for in a file; many signs are about the same files."""
+    """Return whether a file is searched; many signs share the same expression for files."""
     return _compiled(files).search(path) is not None
 
 
@@ -208,7 +208,7 @@ def _next_line(lines: list[str], line: int) -> str:
 
 
 def _number(text: str) -> float:
-    """Return a number, or how many entries a list has."""
+    """Return a number, or the number of a list's entries."""
     return float(text) if text[0].isdigit() else len(_ENTRY.findall(text))
 
 
@@ -233,7 +233,7 @@ def _compare(sign: Sign, before: list[Occurrence], after: list[Occurrence]) -> I
 def _paired(
     before: Iterable[Occurrence], after: Iterable[Occurrence], key: Callable[[Occurrence], Hashable]
 ) -> tuple[list[tuple[Occurrence, Occurrence]], list[Occurrence], list[Occurrence]]:
-    """Pair what is the same by a key; return the pairs, and the rest of both."""
+    """Pair occurrences with equal keys; return the pairs, and the rest of both."""
     waiting: dict[Hashable, list[Occurrence]] = {}
     for place in after:
         waiting.setdefault(key(place), []).append(place)
@@ -249,7 +249,7 @@ def _paired(
 def _contents(
     git: Git, trees: Trees, files: tuple[FileDifference, ...], review: Review
 ) -> list[Content]:
-    """Return each changed file that somebody reads, with its content before and after."""
+    """Return each changed file written by hand, with its text before and after."""
     kinds = kinds_of([file.path for file in files], review._replace(ignore=(), critical=()))
     read = [
         file
@@ -284,7 +284,7 @@ def _weaker_gates(before: Config | ConfigError, after: Config | ConfigError) -> 
     elif not after.sources:
         yield Weakening(path, GATE, "all gitgates settings were removed")
     else:
-        from gitgates.config.weaker import weaker  # most sessions leave the gates alone
+        from gitgates.config.weaker import weaker  # most sessions do not change the gates
 
         yield from (Weakening(path, GATE, text) for text in weaker(before, after))
 
@@ -292,16 +292,16 @@ def _weaker_gates(before: Config | ConfigError, after: Config | ConfigError) -> 
 def find_in_agent_settings(
     path: str, before: bytes | None, after: bytes | None
 ) -> Iterator[Weakening]:
-    """Yield hooks that are gone from an agent's settings, or switched off in these. Pure."""
-    # To look for each agent's files loads the modules of all agents.
-    may_be = "/." in f"/{path}" or path.endswith(_OF_A_PLUGIN)
+    """Yield hooks that were removed from an agent's settings, or switched off there. Pure."""
+    # Looking for each agent's files would load all agents' modules.
+    may_be = "/." in f"/{path}" or path.endswith(_PLUGIN_HOOKS)
     for agent in AGENTS if may_be else ():
         if not agent_settings(agent).SETTINGS_PATH.search(path):
             continue
         old, new = _hook_settings(agent, before), _hook_settings(agent, after)
         if new.off and not old.off:
             yield Weakening(path, AGENT_HOOKS, "all hooks are switched off")
-        # Another path to our own program is the same hook, unless the agent does not wait for it.
+        # Another path to our program is the same hook, unless the agent does not wait for it.
         old_hooks, new_hooks = (
             Counter(
                 (hook.event, "" if hook.is_ours else hook.command)

@@ -1,1 +1,1 @@
-"""The trace: which agent, with which intent, wrote which block of which file."""
+"""The trace: which agent wrote which block of which file, with which intent."""

@@ -1,7 +1,7 @@
-"""Find the writer of each line of a file, by `git blame` of the points of the memory.
+"""Find the writer of each line in a file, by `git blame` on the points of the memory of files.
 
-A line is the one's whose recorded tool call made the point that it is from. If the file was
-there before with the same content, such as before a checkout, or in another worktree, blame goes on
+A line's writer is the agent whose recorded tool call made the point that the line comes from. If an
+earlier file had the same content, such as before a checkout or in another worktree, blame continues
 there.
 """
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     Source: TypeAlias = tuple[str, str]  # a point, and a path in it
 
 RECORDED, OLDER = "recorded", "older"
-_MOST_STEPS = 20  # back to an earlier version
+_MOST_STEPS = 20  # back to earlier versions
 _BLAME = ("blame", "--incremental", "--first-parent", "-w", "-M", "-C")
 _FIND = ("log", "--format=%H", "--raw", "--no-abbrev", "--no-renames", "--glob=refs/points/*")
-_TREES = ("files", "ignored")  # of a point
+_TREES = ("files", "ignored")  # in a point
 
 
 class Writer(Record):
     """Who wrote a line."""
 
     record: Fact | None = None  # None: nobody in the trace
-    how: str = ""  # recorded; older: there already when the memory began
-    until: str = ""  # of what is older: when that was
+    how: str = ""  # recorded; older: it existed when the memory began
+    until: str = ""  # for `older`: when that was
 
 
 class BlamedBlock(Record):
-    """Lines in a row of one writer."""
+    """Consecutive lines by one writer."""
 
     start: int  # from 1
     end: int  # the last one
@@ -50,9 +50,9 @@ class BlamedBlock(Record):
 
 
 def blame(repo: Repo, records: Iterable[Fact], path: str) -> list[BlamedBlock]:
-    """Return who wrote the lines of a text file that is at `path` now.
+    """Return who wrote the lines of the text file that is now at `path`.
 
-    Raises: GitError; as `files.look.look`, if the present content cannot be stored.
+    Raises: GitError; as `files.look.look` if the current content cannot be stored.
     """
     by_source: dict[Source, Fact] = {}
     for fact in records:
@@ -61,7 +61,7 @@ def blame(repo: Repo, records: Iterable[Fact], path: str) -> list[BlamedBlock]:
     memory = Memory(repo)
     if not (memory.exists() and memory.read_ref(memory.ref)):
         return []
-    record(repo, *recorder.writer(repo), None)  # what is there now
+    record(repo, *recorder.writer(repo), None)  # the current content
     blamed = _Blame(memory, by_source)
     tip = memory.read_ref(memory.ref)
     writers = next(filter(None, (blamed.writers((tip, f"{tree}/{path}")) for tree in _TREES)), [])
@@ -73,16 +73,16 @@ def blame(repo: Repo, records: Iterable[Fact], path: str) -> list[BlamedBlock]:
 
 
 class _Blame:
-    """The writers of versions of files, each of which git is asked about once."""
+    """The writers of file versions; git is asked once about each."""
 
     def __init__(self, memory: Memory, by_source: Mapping[Source, Fact]) -> None:
         self._memory, self._by_source = memory, by_source
         self._writers: dict[Source, list[Writer]] = {}
 
     def writers(self, source: Source, steps: int = _MOST_STEPS) -> list[Writer]:
-        """Return the writer of each line of a version."""
+        """Return the writer of each line in a version."""
         if source not in self._writers:
-            self._writers[source] = []  # while it is asked for
+            self._writers[source] = []  # which ends a cycle
             lines = _sources_of_lines(self._memory.reading, source)
             earlier = self._earlier({line[0] for line in lines}) if steps else {}
             writers = []
@@ -96,7 +96,7 @@ class _Blame:
         return self._writers[source]
 
     def _recorded(self, source: Source) -> Writer:
-        """Return who has recorded a file of a point. What a gate changed in it is the call's."""
+        """Return who recorded a file in a point. A gate's changes count as the tool call's."""
         commit, path = source[0], source[1].partition("/")[2]
         while (commit, path) not in self._by_source:
             point = point_at(self._memory.repo, commit)
@@ -108,14 +108,14 @@ class _Blame:
         return Writer(self._by_source[commit, path], RECORDED)
 
     def _earlier(self, sources: set[Source]) -> dict[Source, Source]:
-        """Return the first point, and the path in it, that had the content of each; not itself."""
+        """Return, for each version, the first other point and path with the same content."""
         git, blobs = self._memory.reading, _blobs(self._memory, sources)
         first: dict[str, Source] = {}
         commit = ""
         log = git.out(
             *_FIND, *(f"--find-object={blob}" for blob in {*blobs.values()}), "--", *_TREES
         )
-        for raw in log.splitlines():  # the newest is first
+        for raw in log.splitlines():  # newest first
             if raw.startswith(b":"):
                 meta, _, name = raw.partition(b"\t")
                 first[meta.split(b" ")[3].decode()] = commit, _unquoted(name)
@@ -144,7 +144,7 @@ def _blobs(memory: Memory, sources: set[Source]) -> dict[Source, str]:
 
 
 def _sources_of_lines(git: Git, source: Source) -> list[tuple[Source, int]]:
-    """Return where each line of a version is from. Source: git-blame(1), INCREMENTAL OUTPUT."""
+    """Return where each line in a version is from. Source: git-blame(1), INCREMENTAL OUTPUT."""
     by_number: dict[int, tuple[Source, int]] = {}
     group: list[str] = []
     for raw in git.ask(*_BLAME, source[0], "--", source[1]).stdout.splitlines():
@@ -159,7 +159,7 @@ def _sources_of_lines(git: Git, source: Source) -> list[tuple[Source, int]]:
 
 
 def _unquoted(name: bytes) -> str:
-    """Return a name as it is, which git quotes as C does, if it has characters such as a quote."""
+    """Return a name without git's quoting, which is C's, for names with special characters."""
     if name.startswith(b'"'):
         name = name[1:-1].decode("unicode_escape").encode("latin-1")
     return name.decode("utf-8", "surrogateescape")

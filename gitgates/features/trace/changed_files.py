@@ -1,4 +1,4 @@
-"""What has changed between two points of the memory, in the format of the ledger, by `git diff`."""
+"""The changes between two points of the memory of files, by `git diff`, in the ledger's format."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MOST_BLOCKS = 200
 
 
 def changed_files(repo: Repo, before: str, after: str, paths: Collection[str]) -> list[Fact]:
-    """Return the change of each of some files between two trees; empty: none. Raises: GitError.
+    """Return each given file's change between two trees. Raises: GitError.
 
-    Those of submodules, and of modes alone, are left out.
+    Submodules, and changes of mode only, are left out.
     """
     if before == after:
         return []
@@ -45,7 +45,7 @@ def changed_files(repo: Repo, before: str, after: str, paths: Collection[str]) -
         path = old_path = os.fsdecode(next(fields))
         if status[0] == "R":
             path = os.fsdecode(next(fields))
-        if status[0] == "T":  # a file in the place of a link: removed, and created
+        if status[0] == "T":  # a file replaced a link: removed, and created
             section += next(sections)
         is_mode = old_blob == blob and status[0] != "R"
         if path not in paths or is_mode or _SUBMODULE in (old_mode, mode):
@@ -62,7 +62,7 @@ def changed_files(repo: Repo, before: str, after: str, paths: Collection[str]) -
 
 
 def _hashed(git: Git, files: list[Fact]) -> list[Fact]:
-    """Return the files with the SHA-256 of what they were and are, which is not read if huge."""
+    """Return the files with the SHA-256 of their old and new bytes; huge files are not read."""
     contents = read_blobs(git, [file[name] for file in files for name in ("before", "blob")])
     hashed = []
     for file in files:
@@ -84,10 +84,10 @@ def _hashed(git: Git, files: list[Fact]) -> list[Fact]:
 
 
 def _blocks(section: bytes) -> list[Fact]:
-    """Return each block of lines that differs; the last of very many has all the rest.
+    """Return each block of differing lines; if there are very many, the last contains the rest.
 
-    `old` and `new` are its first line, from 1, and its number of lines; of an empty one, the line
-    that it would be before. A block with new lines has their hash, with one LF behind each.
+    `old` and `new` are its first line, from 1, and its number of lines; if it is empty, the line
+    before which it would be. A block with new lines has their hash, each with a final LF.
     """
     blocks: list[Fact] = []
     lines: list[bytes] = []
@@ -95,7 +95,7 @@ def _blocks(section: bytes) -> list[Fact]:
         if hunk := _HUNK.match(line):
             old, old_count, new, count = (int(number or 1) for number in hunk.groups())
             lines = []
-            # Git names the line behind which an empty one is.
+            # Git gives the line after which an empty block is.
             spans = [old + (not old_count), old_count], [new + (not count), count]
             blocks.append({"old": spans[0], "new": spans[1], "lines": lines})
         elif blocks and line.startswith(b"+"):

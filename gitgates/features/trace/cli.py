@@ -1,4 +1,4 @@
-"""`gitgates trace`: who wrote what, of all that agents wrote."""
+"""`gitgates trace`: which agent wrote what."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 
 import click
 
+from gitgates import __version__
 from gitgates.core import errors
 from gitgates.core.clean import counted, visible_line
 from gitgates.core.policy import LABELS
 from gitgates.features.trace import ledger
-from gitgates.features.trace.agent_trace import agent_trace
 from gitgates.hosts import calling_session
 from gitgates.session.approval import require_person
 from gitgates.store.files import link_out, replace_file
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 _EXPORT = ".orchestration/agent_trace.jsonl"
+_AGENT_TRACE = "0.1.0"  # the version of that format; its schema requires three numbers
 _PRUNE = "trace prune"
 _DAY_S = 24 * 3600.0
 _WRITER_FIELDS = (*LABELS, "session", "agent", "agent_type", "tool", "time")
@@ -42,7 +43,7 @@ def command() -> int:
     """Show which agent wrote what, and with which intent; verify the ledger.
 
     The trace is on if intents are configured, or by `[tool.gitgates.trace]`. The ledger contains
-    hashes of files and blocks, but not their content.
+    hashes of files and blocks, not their text.
     """
     return errors.OK
 
@@ -62,7 +63,7 @@ def _label_options(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--path", metavar="FILE", default="", help="Only records that changed this file.")
 @format_option
 def show(session: str, path: str, fmt: str, **labels: str) -> int:
-    """Show the records of the trace, the newest last."""
+    """Show the trace's records, newest last."""
     repo = current_repo()
     path_in_repo = repo.relative(path) if path else ""
     selected = {label: text for label, text in labels.items() if text}
@@ -93,16 +94,16 @@ def show(session: str, path: str, fmt: str, **labels: str) -> int:
 def blame(file: str, fmt: str) -> int:
     """Show which intent and session wrote each line of FILE.
 
-    `older`: it was there when the memory of files began. Lines without a record belong to nobody in
-    the trace.
+    `older`: the line existed when the memory of files began. Lines without a record belong to
+    nobody in the trace.
     """
-    from gitgates.features.trace import blame as writers  # the other verbs ask no git
+    from gitgates.features.trace import blame as writers  # the other verbs need no git
 
     repo = current_repo()
     path = repo.relative(file)
     path_abs = f"{repo.root_abs}/{path}"
     if path.startswith("..") or not os.path.isfile(path_abs):
-        raise errors.UsageError(f"{file} is not a file of {repo.root_abs}", "Specify a text file.")
+        raise errors.UsageError(f"{file} is not a file in {repo.root_abs}", "Specify a text file.")
     blocks = writers.blame(repo, _records(repo), path)
     if fmt == "json":
         documents = [_as_json(block) for block in blocks]
@@ -118,7 +119,7 @@ def verify() -> int:
     """Check the ledger: each record against its hash, the chain, and its end.
 
     Exit status 1: the ledger is damaged; the first line says where the damage begins. This finds
-    accidents and careless edits, but not a forgery with recomputed hashes.
+    accidents and careless edits, not a forgery with recomputed hashes.
     """
     repo = current_repo()
     try:
@@ -150,8 +151,8 @@ def export(output: str) -> int:
     Writes the whole trace, and overwrites the file.
     """
     repo = current_repo()
-    lines = (json.dumps(agent_trace(record), ensure_ascii=False) for record in _records(repo))
-    # A path need not be text, and half of a surrogate pair is not valid JSON to other programs.
+    lines = (json.dumps(_agent_trace(record), ensure_ascii=False) for record in _records(repo))
+    # A path may not be text; for other programs, half a surrogate pair is not valid JSON.
     data = unicode_only("".join(f"{line}\n" for line in lines)).encode()
     if output == "-":
         sys.stdout.buffer.write(data)
@@ -170,12 +171,44 @@ def export(output: str) -> int:
     return errors.OK
 
 
+def _agent_trace(record: Fact) -> Fact:
+    """Return a ledger record in the published format Agent Trace (https://agent-trace.dev).
+
+    `metadata` has the whole record, under `gitgates`, because the format lacks fields for some of
+    it. Removed blocks have no range. The model is unknown.
+    """
+    vcs = {"vcs": {"type": "git", "revision": record["commit"]}} if record["commit"] else {}
+    files = [
+        {"path": file["path"], "conversations": [_conversation(file)]} for file in record["files"]
+    ]
+    return {
+        "version": _AGENT_TRACE,
+        "id": record["id"],
+        "timestamp": record["time"],
+        **vcs,
+        "tool": {"name": "gitgates", "version": __version__},
+        "files": files,
+        "metadata": {"gitgates": record},
+    }
+
+
+def _conversation(file: Fact) -> Fact:
+    ranges = []
+    for block in file["blocks"]:
+        first, count = block["new"]
+        if count:
+            digest = f"sha256:{block['sha256']}"
+            end = first + count - 1
+            ranges.append({"start_line": first, "end_line": end, "content_hash": digest})
+    return {"contributor": {"type": "ai"}, "ranges": ranges}
+
+
 @command.command("prune")
 @click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Keep the newest N records.")
 @click.option("--older-than", metavar="DAYS", type=click.IntRange(min=0), help="Remove older ones.")
 @click.option("--token", default="", help=f"Token from a person: gitgates approve {_PRUNE}.")
 def prune(keep: int | None, older_than: int | None, token: str) -> int:
-    """Remove the oldest records; add a line about it, so the rest can be verified.
+    """Remove the oldest records; add a line about it, so that the rest can be verified.
 
     Lines known only from removed records then belong to nobody. Needs a terminal, or a token.
     """
@@ -194,7 +227,7 @@ def prune(keep: int | None, older_than: int | None, token: str) -> int:
         if removed:
             write_ledger(repo.shared_state_abs, "trace-pruned", {"by": by, "records": removed})
     except ValueError as error:
-        what = f"nothing is removed from a damaged ledger: {error}"
+        what = f"the ledger is damaged, so nothing was removed: {error}"
         raise errors.StateError(what, "See: gitgates trace verify") from error
     except OSError as error:
         raise _unreadable(repo, error) from error

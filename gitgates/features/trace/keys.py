@@ -7,14 +7,14 @@ from gitgates.config.keys import Key, Table
 
 _KEYS = (
     Key("mode", v.one_of("auto", "on", "off"), '"auto"', weaker=("off", "auto")).meaning(
-        "Whether each file that an agent writes is recorded in the trace: which agent, with which "
-        "intent, wrote which lines. `auto`: if `[tool.gitgates.intents]` is configured."
+        "Whether the trace records which agent wrote which lines of each file, and with which "
+        "intent. `auto`: if `[tool.gitgates.intents]` is configured."
     ),
 )
 
 TABLE = Table(
     name="trace",
     keys=_KEYS,
-    meaning="Whether what agents write is recorded, for `gitgates trace`.",
+    meaning="Whether agents' changes are recorded, for `gitgates trace`.",
     example='mode = "on".',
 )

@@ -1,12 +1,13 @@
 """The trace ledger: append-only, shared by worktrees, one chain of SHA-256 hashes.
 
-Each record has its number, the hash of the one before, and last a hash of everything before it in
-its line. A head file beside the ledger has the number and hash of the newest record, so that a
-truncated end is found. Pruning removes the oldest records and leaves an anchor as the first line:
-who did it and when, how many records were removed, and the number and hash of the last one. All of
-it is in `gitgates/trace/` in the common git folder: in the tree, it would conflict in each merge.
+Each record has its number, the previous record's hash, and finally a hash of everything before it
+in its line. A head file beside the ledger has the newest record's number and hash, so that a
+truncated end is detected. Pruning removes the oldest records and leaves an anchor as the first
+line: who did it and when, how many records were removed, and the last one's number and hash. All
+files are in `gitgates/trace/` in the common git folder: in the tree, they would conflict in each
+merge.
 
-This detects accidents and careless edits. Whoever may write these files can forge all of them.
+This detects accidents and careless edits. Whoever can write these files can forge all of them.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 
     from gitgates.store.log import Fact
 
-    Link: TypeAlias = tuple[int, str]  # number and hash of a record
+    Link: TypeAlias = tuple[int, str]  # a record's number and hash
 
 VERSION = 2
 _SEAL = b', "sha256": "'
 _END = b'"}'
 _LOCK_WAIT_S = 10.0  # each append takes less than a millisecond
-_TAIL = 1 << 20  # bytes, of the ledger's end
+_TAIL = 1 << 20  # bytes at the ledger's end
 _SHORT = 8
 _MOST_NAMED = 5
 _NONE: Link = (0, "")
@@ -47,19 +48,19 @@ _HEAD = {"n": int, "sha256": str}
 
 
 def ledger_abs(common_dir_abs: str) -> str:
-    """Return the path of the ledger."""
+    """Return the ledger's path."""
     return f"{common_dir_abs}/gitgates/trace/ledger.jsonl"
 
 
 def append(common_dir_abs: str, record: Fact) -> Fact:
-    """Append a record; return it as written: with v, id, time, n (its number), prev and sha256.
+    """Append a record; return it as written, with v, id, time, n (its number), prev and sha256.
 
     Raises: OSError.
     """
     path_abs = ledger_abs(common_dir_abs)
     with locked(path_abs):
         if length_of(path_abs) <= 0:
-            write_head(path_abs, _read_head(path_abs) or _NONE)  # before the first one
+            write_head(path_abs, _read_head(path_abs) or _NONE)  # before the first record
         n, digest = _last(path_abs)
         first = {"v": VERSION, "id": _uuid(), "time": utc(time.time(), milliseconds=True)}
         line = sealed({**first, **record, "n": n + 1, "prev": digest})
@@ -70,16 +71,16 @@ def append(common_dir_abs: str, record: Fact) -> Fact:
 
 
 def records(common_dir_abs: str) -> Iterator[Fact]:
-    """Yield each record whose own hash is correct, in the order of writing. Raises: OSError."""
+    """Yield each record whose own hash is correct, oldest first. Raises: OSError."""
     for line in lines_of(ledger_abs(common_dir_abs)):
         if record := _record_in(line):
             yield record
 
 
 def recent(common_dir_abs: str, labels: Mapping[str, str], n: int) -> list[str]:
-    """Return a line for each of the newest `n` records with these labels, the newest first.
+    """Return a line for each of the newest `n` records with these labels, newest first.
 
-    Those in the last megabyte of the ledger count. Raises: OSError if it cannot be read.
+    Only the ledger's last megabyte is searched. Raises: OSError if it cannot be read.
     """
     newest = map(_record_in, reversed(_tail(ledger_abs(common_dir_abs))))
     matching = [record for record in newest if record and labels.items() <= record.items()]
@@ -95,7 +96,7 @@ def summary(record: Fact) -> str:
 
 
 def who(record: Fact) -> str:
-    """Return the writer of a record, as the beginnings of its session and agent."""
+    """Return a record's writer, as the beginnings of its session and agent."""
     return "/".join(part[:_SHORT] for part in (record["session"], record["agent"]) if part)
 
 
@@ -107,15 +108,15 @@ def _file_summary(file: Fact) -> str:
     return f"{file['operation']} {file['path']}{origin}{ranges}"
 
 
-# Verify and prune.
+# Verify and prune
 
 
 class Verification(Record):
     """The result of checking the whole ledger."""
 
     records: int
-    problems: tuple[str, ...]  # in the order of the ledger; empty: it is intact
-    notes: tuple[str, ...]  # torn lines, and what was pruned
+    problems: tuple[str, ...]  # in the ledger's order; empty: it is intact
+    notes: tuple[str, ...]  # on torn lines, and on pruning
 
 
 def verify(common_dir_abs: str) -> Verification:
@@ -161,7 +162,7 @@ def _check(lines: Iterable[bytes], head: Link | None) -> Verification:
 
 
 def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> int:
-    """Remove the oldest records: those from before a time, or all but so many; return how many.
+    """Remove the oldest records: those before a time, or all but a number; return how many.
 
     `by`: the person, for the anchor. Raises: ValueError if the ledger does not verify, OSError
     if it cannot be written.
@@ -195,17 +196,17 @@ def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> 
     return removed
 
 
-# Lines, and the head.
+# Lines, and the head
 
 
 def sealed(fields: Fact) -> bytes:
-    """Return a line of the ledger: fields, and last their hash."""
+    """Return a ledger line: fields, and finally their hash."""
     body = dumps(fields).encode("ascii")
     return body[:-1] + _SEAL + sha256(body).hexdigest().encode() + _END + b"\n"
 
 
 def read_record(line: bytes) -> Fact:
-    """Return the record, or the anchor, of a line. Raises: ValueError, with what is wrong."""
+    """Return a line's record or anchor. Raises: ValueError, with the problem."""
     body, seal, end = line.removesuffix(b"\n").rpartition(_SEAL)
     digest = end.removesuffix(_END).decode("ascii", "replace")
     if not (seal and end.endswith(_END)) or sha256(body + b"}").hexdigest() != digest:
@@ -218,7 +219,7 @@ def read_record(line: bytes) -> Fact:
 
 
 def _record_in(line: bytes) -> Fact | None:
-    """Return the record of a line; None if it is torn, or damaged, which `verify` reports."""
+    """Return a line's record; None if it is torn or damaged, which `verify` reports."""
     try:
         record = read_record(line)
     except ValueError:
@@ -227,12 +228,12 @@ def _record_in(line: bytes) -> Fact | None:
 
 
 def _tail(path_abs: str) -> list[bytes]:
-    """Return the last lines of the ledger."""
+    """Return the ledger's last lines."""
     return read_lines(path_abs, max(length_of(path_abs) - _TAIL, 0)).splitlines()
 
 
 def _last(path_abs: str) -> Link:
-    """Return the newest record: that of the head, or one whose writer was killed before that.
+    """Return the newest record: the head's, or one whose writer was killed before updating it.
 
     If the end was truncated, the next record leaves a gap that `verify` reports.
     """
@@ -249,7 +250,7 @@ def _read_head(path_abs: str) -> Link | None:
 
 
 def write_head(path_abs: str, link: Link) -> None:
-    """Note the newest record of the locked ledger. Raises: OSError."""
+    """Write the newest record of the locked ledger to the head. Raises: OSError."""
     head = dumps({"n": link[0], "sha256": link[1]}).encode("ascii")
     replace_file(_head_abs(path_abs), head, sync=False)
 
@@ -260,7 +261,7 @@ def _head_abs(path_abs: str) -> str:
 
 @contextmanager
 def locked(path_abs: str) -> Iterator[None]:
-    """Hold the lock of the ledger for writing. Raises: OSError."""
+    """Hold the ledger's lock for writing. Raises: OSError."""
     folder_abs = os.path.dirname(path_abs)
     make_folder(os.path.dirname(folder_abs))
     make_folder(folder_abs)

@@ -1,8 +1,8 @@
 """The policy that writes the trace: a record of each tool call that changed files.
 
-What has changed between the points of the memory before and after a tool call is recorded, without
-what has come from commits and stashes that existed before. A file counts as it is after the gates
-of that event. Files outside the repository are not traced.
+It records the changes between the points of the memory before and after a tool call, except those
+that come from earlier commits and stashes. A file is recorded as it is after the event's gates.
+Files outside the repository are not traced.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 always = True
 _AFTER = ("after-tool", "tool-failed")
 _LOOK_S = 15.0
-_MOST_FILES = 100  # of one record; a command that changes more does not write code
+_MOST_FILES = 100  # per record; a command that changes more does not write code
 
 
 class Trace(Record):
-    """Whether what agents write is recorded."""
+    """Whether agents' changes are recorded."""
 
     mode: str  # auto: if a traced policy is on; on, off
 
 
 def is_on(config: Config) -> bool:
-    """Return whether what agents write is traced."""
+    """Return whether agents' changes are traced."""
     mode = table_of(config, "trace", Trace).mode
     return mode == "on" or (
         mode == "auto" and any(row.is_traced for row in enabled_policies(config))
@@ -45,7 +45,7 @@ def is_on(config: Config) -> bool:
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events around tools that write, and around shells, failed ones too."""
+    """Return the events around tools that write and around shells, including failed ones."""
     if not is_on(config):
         return ()
     return (
@@ -63,21 +63,21 @@ def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
 
 
 def recent_work(repo: Repo, labels: Mapping[str, str], n: int) -> list[str]:
-    """Return a line for each of the newest `n` records with these labels, the newest first.
+    """Return a line for each of the newest `n` records with these labels, newest first.
 
     Raises: OSError if the ledger cannot be read.
     """
-    from gitgates.features.trace.ledger import recent  # only for the context of an intent
+    from gitgates.features.trace.ledger import recent  # only for an intent's context
 
     return recent(repo.common_dir_abs, labels, n)
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Record a point of the memory; of what a tool call has changed, a record of the trace.
+    """Record a point in the memory, and a tool call's changes in the trace.
 
     Raises: StateError if files cannot be read or written; GitError if git fails.
     """
-    from gitgates.session import recorder  # the trace is usually off
+    from gitgates.session import recorder  # rarely needed: the trace is usually off
 
     is_start = call.kind == "session-start"
     observed = (recorder.begin if is_start else recorder.observe)(call)
@@ -94,10 +94,10 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _trace(call: Call, point: Point, calls: Mapping[str, OpenCall]) -> None:
-    """Record what a session has changed up to a point. Raises: OSError, GitError."""
+    """Record a session's changes up to a point. Raises: OSError, GitError."""
     from gitgates.features.trace.ledger import append
 
-    # A file that another call has named which is under way is that one's.
+    # A file named by another running call belongs to that call.
     payload, named_paths = call.payload, {*(call.edited_paths or ())}
     others = {
         each.origin.facts.what: each
@@ -118,7 +118,7 @@ def _trace(call: Call, point: Point, calls: Mapping[str, OpenCall]) -> None:
 
 
 def _who(call: Call, point: Point) -> Fact:
-    """Return whose call has changed files: that of the event, or another one that is open."""
+    """Return whose call has changed files: the event's, or another open one."""
     payload = call.payload
     if call.kind not in _AFTER or point.author.name != payload.session:
         return _who_else(point, "")
@@ -130,17 +130,17 @@ def _who(call: Call, point: Point) -> Fact:
 
 
 def _who_else(origin: Origin | Point, agent: str) -> Fact:
-    """Return whose a call is that is under way, as far as the event before it tells."""
+    """Return whose a running call is, as far as the event before it tells."""
     author = origin.author
     who = {"session": author.name, "agent": agent, "agent_type": author.agent}
     return {**who, **dict.fromkeys(LABELS, ""), "tool": origin.facts.tool, "tool_use": ""}
 
 
 def _changes(call: Call, point: Point, named_paths: set[str]) -> list[Fact]:
-    """Return the change of each file, in the format of the ledger.
+    """Return each file's change, in the ledger's format.
 
-    Ignored files count if the call has named them. What gates of this event have made of the files
-    since the point counts, too. Raises: GitError.
+    Ignored files count if the call named them. Changes by this event's gates since the point
+    count, too. Raises: GitError.
     """
     from gitgates.features.trace.changed_files import changed_files
     from gitgates.files.changes import changed_by

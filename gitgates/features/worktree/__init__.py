@@ -1,1 +1,1 @@
-"""What gates need in private checkouts and in agents' worktrees: the table, and the policy."""
+"""Install what gates need in private checkouts and in agents' worktrees."""

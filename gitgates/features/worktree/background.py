@@ -1,4 +1,4 @@
-"""The setup of a linked worktree in the background, while an agent begins to work in it."""
+"""Set up a linked worktree in the background, while an agent begins to work in it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def start(repo: Repo, env: Mapping[str, str]) -> None:
-    """Have what gates need installed in a linked worktree. Raises: OSError."""
+    """Start to install what gates need in a linked worktree. Raises: OSError."""
     make_folder(repo.state_abs)
     match read_cached(_state_of(repo)):
         case (str(), str(why)) if why:
-            remove_file(_state_of(repo))  # it is tried again, and waited for
+            remove_file(_state_of(repo))  # so that it is tried again
         case _:
             pass
     code = f"from gitgates.features.worktree.background import run; run({repo.root_abs!r})"
@@ -33,11 +33,11 @@ def start(repo: Repo, env: Mapping[str, str]) -> None:
 
 
 def ready(repo: Repo, limit_s: float) -> str:
-    """Wait until that is done, and do it if nobody has begun; return what went wrong, if any."""
+    """Wait for the setup, or do it if nobody has begun; return what went wrong, if anything."""
     make_folder(repo.state_abs)
     fd = lock_file(_lock_of(repo), wait_s=limit_s)
     if fd < 0:
-        return f"it goes on after {limit_s:g} s"
+        return f"it still runs after {limit_s:g} s"
     try:
         match read_cached(_state_of(repo)):
             case (str(), str(why)):
@@ -49,7 +49,7 @@ def ready(repo: Repo, limit_s: float) -> str:
 
 
 def run(root_abs: str) -> None:
-    """Do what `start` has asked for, unless somebody does it already."""
+    """Do the setup, unless another process is doing it."""
     repo = find_repo(root_abs, environ.read())
     fd = lock_file(_lock_of(repo))
     if fd >= 0:
@@ -60,7 +60,7 @@ def run(root_abs: str) -> None:
 
 
 def _record(repo: Repo) -> str:
-    """Install what gates need; return what went wrong, and keep it."""
+    """Install what gates need; record and return what went wrong."""
     key, why = "", ""
     try:
         key = _set_up(repo)
@@ -79,7 +79,7 @@ def _state_of(repo: Repo) -> str:
 
 
 def _set_up(repo: Repo) -> str:
-    """Install what is not there as it should be; return as what."""
+    """Install what is missing or outdated; return the key of the setup."""
     config = load(repo.root_abs)
     if config is None:
         return ""
@@ -98,7 +98,7 @@ def _set_up(repo: Repo) -> str:
 
 
 def _refuse_links(repo: Repo, main_abs: str) -> None:
-    """Raise SetupError for a link into another working tree, through which `setup` would write."""
+    """Raise SetupError for a link into another working tree, to which `setup` would write."""
     own, others = (f"{os.path.realpath(folder)}/" for folder in (repo.root_abs, main_abs))
     for name in repo.git.names("ls-files", "-z", "--others", "--directory"):
         path_abs = f"{repo.root_abs}/{name}"

@@ -22,13 +22,15 @@ _KEYS = (
         "[How](../how-to/checkouts.md)."
     ),
     Key("inputs", v.PATTERNS, f"[{', '.join(map(v.show, LOCK_FILES))}]", weaker="any").meaning(
-        "Patterns of the files that decide what `setup` installs."
+        "Patterns of the files that determine what `setup` installs."
     ),
     Key("copy", v.NAMES, "[]", weaker="any").meaning(
         'Files and folders that git ignores and gates need: `[".env"]`. They are copied from '
         "the working tree."
     ),
-    Key("timeout", v.DURATION, '"10m"').meaning("The time limit of all commands of `setup`."),
+    Key("timeout", v.DURATION, '"10m"').meaning(
+        "The time limit for all commands of `setup` together."
+    ),
     Key("agents", v.FLAG, "false").meaning(
         "Whether `setup` and `copy` also apply to linked worktrees that agents work in."
     ),
@@ -37,6 +39,6 @@ _KEYS = (
 TABLE = Table(
     name="worktree",
     keys=_KEYS,
-    meaning="What is installed in private checkouts, and in the worktrees of headless runs.",
+    meaning="What is installed in private checkouts, and in headless runs' worktrees.",
     example='setup = "npm ci"\ncopy = [".env"]',
 )

@@ -1,4 +1,4 @@
-"""The policy that prepares the linked worktree that an agent works in."""
+"""The policy that prepares the linked worktree in which an agent works."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events where that begins, and those where gates may wait for it."""
+    """Return the events at which the setup starts, and those at which gates may wait for it."""
     settings = worktree_settings(config)
     if not settings.agents:
         return ()
@@ -26,12 +26,12 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Have what gates need installed, in the background; wait for it before gates run."""
+    """Start to install what gates need in the background; wait for it before gates run."""
     settings = worktree_settings(call.config)
     is_linked = call.repo.git_dir_abs != call.repo.common_dir_abs
     if not (settings.agents and is_linked) or call.is_dry:
         return so_far
-    from gitgates.features.worktree.background import ready, start  # only in worktrees of agents
+    from gitgates.features.worktree.background import ready, start  # only in agents' worktrees
 
     if call.kind in _BEGINNINGS:
         start(call.repo, call.env)

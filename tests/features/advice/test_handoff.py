@@ -51,7 +51,7 @@ def test_the_next_session_is_told_once(repo: Repo) -> None:
     assert text.startswith(" handed over its work (")
     commit = repo.git("rev-parse", "HEAD")[:12]
     assert text.split("\n", 1)[1] == (
-        f"Worktree: {repo.path}; its content is as it was then\n"
+        f"Worktree: {repo.path}; its content is unchanged\n"
         f"Branch: main at {commit}, with uncommitted changes\n"
         "Open failures: check (failed)\n"
         "The parser is done.\nNext: its tests."
@@ -73,7 +73,7 @@ def test_another_content(repo: Repo) -> None:
     begin(repo, GATES)
     hand_over(repo, "--session", "s1")
     repo.write("new", "")
-    assert "its content is a different one now" in told(Agent(repo, "s2"))
+    assert "its content is different now" in told(Agent(repo, "s2"))
 
 
 @pytest.mark.parametrize("name", ["GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT"])

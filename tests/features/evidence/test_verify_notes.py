@@ -103,7 +103,7 @@ def test_where_it_cannot_be_written_the_log_is_read(gated: Repo) -> None:
     file_of(gated).mkdir()
     done = gated.gitgates("verify", "base..HEAD")
     assert (done.returncode, done.stdout.split()[1:]) == (0, [b"gated", b"one"])
-    assert b"the evidence of new commits cannot be kept: " in done.stderr
+    assert b"evidence about new commits cannot be stored: " in done.stderr
 
 
 @pytest.mark.samples(1)

@@ -26,9 +26,9 @@ from test_intents import (
 GATE = '[gates.check]\ncommand = "true"\n[hooks.Stop]\ngates = ["check"]\n'
 LISTED = {"src/web/list.py": "one\n"}
 UNDO = (
-    "Undo that, or ask for the files, and undo it until they are approved:\n"
+    "Undo that. If you need these files, request them first, and wait for approval:\n"
     '  gitgates intent scope-expansion-request INT-001 {} --reason "…"\n'
-    "Leave changes by somebody else unchanged, and say so."
+    "Leave changes by others as they are, and say so."
 )
 AFTER = "gitgates: This command has changed files outside the scope of INT-001: {}\n" + UNDO
 WORK = AFTER.replace("This command", "This work")
@@ -122,7 +122,7 @@ def test_an_approved_scope_is_enough(repo: Repo) -> None:
 
 
 UNAPPROVED = (
-    f"gitgates: {FILE} differs from HEAD at the start of the session, and does not apply to "
+    f"gitgates: {FILE} differs from HEAD at session start, so it does not apply to "
     "agents; to apply it, run in a terminal:"
     " gitgates approve rules"
 )
@@ -153,7 +153,7 @@ def test_the_file_of_the_intents_is_in_nobodys_scope(repo: Repo) -> None:
     repo.write(FILE, INTENTS.replace("src/api/**", "**"))
     agent = begin(repo, REQUIRED)
     select(agent)
-    assert "it is in no scope" in denied(agent.pre("Edit", FILE))
+    assert "so no scope contains it" in denied(agent.pre("Edit", FILE))
     assert shell(agent, "echo 2 > src/web/list.py") == {}
     reason = shell(agent, f"sed -i s/rate/rates/ {FILE}")["reason"]
     assert f"{FILE} defines what agents may work on; only a person may change it." in reason
@@ -391,7 +391,7 @@ def test_what_came_before_a_selection_is_free_where_none_is_required(repo: Repo)
 def test_without_an_intent_any_change_is_told_where_one_is_required(repo: Repo) -> None:
     agent = start(repo)
     writes(agent, "a.py")
-    what = "outside the scope of any intent that is held here"
+    what = "outside the scope of any intent held here"
     said = f"gitgates: This work has changed files {what}"
     assert agent.stop()["reason"].startswith(f"{said}: a.py\nUndo that.\n")
 

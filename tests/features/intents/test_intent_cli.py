@@ -231,8 +231,8 @@ def test_what_makes_no_sense_is_refused(project: Repo) -> None:
     for first, given in (("!", "'!a'"), ("-", "-a")):
         given_to = ("--reason", "x", "--", "INT-001", f"{first}a")
         assert refused(project, "scope-expansion-request", *given_to) == (
-            f"gitgates: got {given}, expected a pattern without `{first}` at its beginning; "
-            f"write \\{first} for that\n"
+            f"gitgates: got {given}, expected a pattern that does not begin with `{first}`; "
+            f"to match that, write \\{first}\n"
         )
     assert said("INT-001", "a", " \n") == (
         "gitgates: --reason is empty\n  Say what needs to change there.\n"

@@ -50,9 +50,8 @@ NEEDED = (
     "\n"
 )
 NONE = (
-    f"None can be selected: {FILE} has no intent{{}} as committed, or as approved by a person "
-    "in a terminal with"
-    " `gitgates approve rules`."
+    f"None can be selected: {FILE}, as committed or as approved by a person in a terminal with "
+    "`gitgates approve rules`, has no intent{}."
 )
 
 
@@ -380,7 +379,7 @@ def test_a_person_is_asked(repo: Repo) -> None:
     own = agent.pre("Write", "migrations/1.sql")["hookSpecificOutput"]
     assert own["permissionDecision"] == "ask"
     assert own["permissionDecisionReason"] == (
-        "gitgates: a person must permit changes of migrations/1.sql "
+        "gitgates: a person must permit changes to migrations/1.sql "
         "(`ask` of [tool.gitgates.intents])."
     )
     assert agent.pre("Write", "other.sql") == {}

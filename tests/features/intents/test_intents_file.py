@@ -134,7 +134,7 @@ ID = "at most 64 letters, digits, `-`, `_` and `.`, such as INT-001"
         ({"owned_scopes": "[a]"}, "owned_scopes: unknown key. Did you mean `owned_scope`?"),
         ({"constraints": "none"}, '@6.constraints: got "none", expected an array of strings'),
         ({"notes": "[a]"}, '@6.notes: got ["a"], expected text in quotes'),
-        ({"status": "A\n    status: B"}, "@2: has a key twice. Keep only one of them."),
+        ({"status": "A\n    status: B"}, "@2: the key is given twice. Keep only one of them."),
         ({"owned_scope": "[]"}, "@5.owned_scope: got [], expected at least one pattern"),
         ({"owned_scope": '["!src/"]'}, 'got ["!src/"], expected at least one pattern'),
         ({"owned_scope": "[*.py]"}, "A pattern that starts with `*` or `!` needs quotes"),
@@ -250,7 +250,7 @@ def test_without_settings_or_file_there_are_no_intents(repo: Repo) -> None:
 
 def test_what_is_no_readable_file_is_refused(repo: Repo, tmp_path: Path) -> None:
     project = Project(repo)
-    no_link = "Make it a regular file, and no link."
+    no_link = "Make it a regular file, not a link."
     (tmp_path / "elsewhere.yaml").write_text(YAML)
     project.path.symlink_to(tmp_path / "elsewhere.yaml")
     assert project.refusal().endswith(no_link)

@@ -96,7 +96,7 @@ YOURSELF = (
     '`gitgates review done --summary "what you looked at, and what you found"`'
 )
 REMINDER = """\
-The changes of this session are large enough to need a review, and there is no evidence of one: \
+This session's changes are large enough to need a review, and there is no evidence of one: \
 60 weighted lines (threshold 40), 1 weighted file (threshold 5).
 
 - `a.py` +60 −0 (code)

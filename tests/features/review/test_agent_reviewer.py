@@ -294,7 +294,7 @@ def test_a_change_while_the_reviewer_looked(repo: Repo) -> None:
     token = start_reviewer(agent)
     assert post(agent, token).returncode == 0
     agent.edit("b.py", LINES)
-    assert "the change is a different one now" in reason(agent.sub_stop("reviewer", "r1"))
+    assert "the change is different now" in reason(agent.sub_stop("reviewer", "r1"))
 
 
 def test_the_reviewer_only_reads(repo: Repo) -> None:
@@ -432,7 +432,7 @@ def test_issues_of_the_same_content_are_told_with_complete(repo: Repo) -> None:
     agent = asked(repo)
     review(agent, "ISSUES")
     review(agent, agent_id="r2")
-    assert "ISSUES of the same content, before: looked" in agent.stop()["systemMessage"]
+    assert "Earlier ISSUES on the same content: looked" in agent.stop()["systemMessage"]
 
 
 def test_only_issues_are_told_with_complete(repo: Repo) -> None:

@@ -53,7 +53,7 @@ def test_a_decision_that_counts(agent: Agent) -> None:
     status, told = run_by_agent(agent, "review", *args, agent_id="r1")
     assert (status, without_ids(told, agent)) == (
         0,
-        "gitgates: recorded ISSUES of the reviewer (message ID)\n",
+        "gitgates: recorded the reviewer's ISSUES (message ID)\n",
     )
     known = evidence(agent)
     assert (known.decisions[0].agent, known.decisions[0].how) == ("r1", "decision")
@@ -62,7 +62,7 @@ def test_a_decision_that_counts(agent: Agent) -> None:
     assert (message["topic"], message["text"]) == ("review/s1", "ISSUES: two bugs")
     assert message["data"]["message_to_agent"] == "two bugs"
     kept = said(agent.repo)
-    assert "  ISSUES, just now: of the reviewer, still of this change\n" in kept
+    assert "  ISSUES, just now: by the reviewer, still valid\n" in kept
     assert f"{KEPT}the reviewer found issues\n" in kept
     assert TOKEN not in kept + json.dumps(document(agent.repo)) + json.dumps(message)
     assert "two bugs" in agent.stop()["reason"]
@@ -79,7 +79,7 @@ def test_the_whole_way_of_a_reviewer(agent: Agent) -> None:
     status, told = run_by_agent(agent, "review", "done", *args, **who)
     assert (status, without_ids(told, agent)) == (
         0,
-        "gitgates: recorded COMPLETE of the reviewer (message ID)\n",
+        "gitgates: recorded the reviewer's COMPLETE (message ID)\n",
     )
     assert agent.sub_stop("reviewer", "r1", stop_hook_active=True) == {}
     assert "decision" not in agent.stop(again=True)
@@ -113,7 +113,7 @@ def test_complete_lets_go(agent: Agent) -> None:
         (TOKEN, "", "it came from the main agent, but the token belongs to another agent"),
         (TOKEN, "a2", "it came from the agent a2, but the token belongs to another agent"),
         ("guessed", "r1", "the token does not belong to this session"),
-        ("", "", "only the reviewer's own decision does, with its token (--token)"),
+        ("", "", "only the reviewer's own decision counts, with its token (--token)"),
     ],
 )
 def test_a_claim(agent: Agent, token: str, agent_id: str, why: str) -> None:
@@ -215,7 +215,7 @@ def test_a_reviewer_takes_complete_back(agent: Agent) -> None:
     status, told = post(agent, "ISSUES", "--token", TOKEN, summary="one was left")
     assert (status, without_ids(told, agent)) == (
         0,
-        "gitgates: recorded ISSUES of the reviewer (message ID)\n",
+        "gitgates: recorded the reviewer's ISSUES (message ID)\n",
     )
     assert "one was left" in agent.stop()["reason"]
     assert post(agent, "COMPLETE", "--token", TOKEN, summary="after all")[0] == 1
@@ -260,8 +260,8 @@ def test_reviewers_that_do_not_agree_are_both_shown(agent: Agent) -> None:
     assert post(agent, "COMPLETE", "--token", "other", agent_id="r2")[0] == 0
     assert (
         "decisions:\n"
-        "  COMPLETE, just now: of the reviewer, still of this change\n"
-        "  ISSUES, just now: of a reviewer, superseded\n"
+        "  COMPLETE, just now: by the reviewer, still valid\n"
+        "  ISSUES, just now: by a reviewer, superseded\n"
     ) in said(agent.repo)
     assert [(one["agent"], one["decision"]) for one in document(agent.repo)["decisions"]] == [
         ("r2", "COMPLETE"),

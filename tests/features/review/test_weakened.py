@@ -321,8 +321,8 @@ def test_the_agent_and_the_person_are_told_once_in_one_line(repo: Repo) -> None:
     told = agent.stop()
     assert told == {
         "decision": "block",
-        "reason": f"Your changes weaken the checks: {LINE}. Undo what nobody asked for; of the "
-        "rest, say why in your report. `gitgates review status` lists all of it.",
+        "reason": f"Your changes weaken the checks: {LINE}. Undo what nobody asked for; for the "
+        "rest, give the reason in your report. `gitgates review status` lists all of them.",
         "systemMessage": f"gitgates: review: the agent's changes weaken the checks: {LINE}",
     }
     assert agent.stop(again=True) == {}
@@ -363,7 +363,7 @@ def test_it_blocks_until_there_is_a_review_or_a_reason(repo: Repo) -> None:
     assert agent.stop(again=True)["systemMessage"].endswith("none is needed: it is flaky")
     agent.edit("a.py", "x = 1  #noqa\n")
     reason = agent.stop()["reason"]
-    assert "no longer covers it: what has changed since weakens the checks" in reason
+    assert "no longer covers it: the changes since then weaken the checks" in reason
     agent.edit(T, PY)
     agent.edit("a.py", "x = 1\n")
     assert agent.stop(again=True) == {}

@@ -185,9 +185,9 @@ def one_record(repo: Repo) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("none.py", "none.py is not a file of "),
-        (".git", ".git is not a file of "),
-        ("../x", "../x is not a file of "),
+        ("none.py", "none.py is not a file in "),
+        (".git", ".git is not a file in "),
+        ("../x", "../x is not a file in "),
     ],
 )
 def test_what_has_no_lines_to_blame(repo: Repo, file: str, said: str) -> None:
@@ -320,7 +320,7 @@ def test_prune(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     path.write_bytes(path.read_bytes().replace(b"2.py", b"3.py", 1))
     done = prune_it(repo, "--keep", "0")
     assert done.returncode == 73
-    assert b"nothing is removed from a damaged ledger: line 2 is damaged" in done.stderr
+    assert b"the ledger is damaged, so nothing was removed: line 2 is damaged" in done.stderr
 
 
 def test_what_was_there_before_keeps_its_writers(repo: Repo, agents: tuple[Agent, Agent]) -> None:
