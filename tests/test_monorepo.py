@@ -207,7 +207,7 @@ def test_a_part_that_cannot_be_run(mono: Repo) -> None:
     for args, said in (
         (("--directory", "nowhere"), "--directory nowhere: no such folder"),
         (("--directory", ".."), "`..` is outside the repository"),
-        (("pre-push", "--directory", "web"), "hook `pre-push` has no gates of `web`; nothing was"),
+        (("pre-push", "--directory", "web"), "hook `pre-push` has no gates in `web`; nothing was"),
     ):
         done = mono.gitgates("run", *args)
         assert done.returncode in (64, 78)

@@ -60,7 +60,7 @@ def why_not(command: Command) -> str:
     try:
         which("strace", path)
     except OSError:
-        return "there is no strace: install the package `strace`"
+        return "strace is not installed: install the package `strace`"
     try:
         program = which(command.argv[0], path)
     except OSError:
@@ -83,7 +83,7 @@ def why_not_here(env: Mapping[str, str]) -> str:
     try:
         tried = call(("strace", *_OPTIONS, "-o", os.devnull, "--", "/bin/true"), env)
     except OSError:
-        return "there is no strace: install the package `strace`"
+        return "strace is not installed: install the package `strace`"
     if not tried.exit_status:
         return ""
     says = tried.stderr.strip()
@@ -100,7 +100,7 @@ def privileged(program_abs: str) -> str:
     sets_user = status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()
     sets_group = status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
     if sets_user or sets_group or (os.geteuid() and _has_capabilities(program_abs)):
-        return f"runs {program_abs}, which gets privileges, and none under strace"
+        return f"runs {program_abs}, which gets privileges that strace prevents"
     return ""
 
 

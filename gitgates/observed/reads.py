@@ -108,7 +108,7 @@ class _Reads:
         if not self._cwds and not self._ended:
             self._cwds[call.pid] = [self._cwd_abs]
         if call.name == NOT_READ:
-            self._refuse("strace printed something that is not understood")
+            self._refuse("strace's output cannot be parsed")
         elif call.pid not in self._cwds:
             self._hold(call)
         elif call.name == ENDED:
@@ -145,7 +145,7 @@ class _Reads:
         if not self._started:
             self._spoil("it could not be started under strace")
         elif self._cwds or self._held:
-            self._spoil("strace has ended before it: it was killed, or the disk is full")
+            self._spoil("strace ended before it: it was killed, or the disk is full")
         return Observation(
             reads=self._reads,
             written=frozenset(self._written | self._made),

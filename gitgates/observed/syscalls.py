@@ -38,7 +38,7 @@ HOW = {
 # Roles that change a path → whether the path is new, replaced or gone.
 CHANGES = {"change": False, "share": False, "make": True, "remove": True, "empty": True}
 _NAMESPACES = dict.fromkeys(
-    ("CLONE_NEWNS", "CLONE_NEWPID", "CLONE_NEWUSER"), "makes namespaces of its own"
+    ("CLONE_NEWNS", "CLONE_NEWPID", "CLONE_NEWUSER"), "creates its own namespaces"
 )
 # Call → a part of its arguments → why a pass cannot be reused if the call succeeds.
 UNREUSABLE = {

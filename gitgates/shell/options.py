@@ -18,7 +18,6 @@ class Options(Record):
     given: tuple[tuple[str, str], ...] = ()  # options with their values; `-qf` is `-q` and `-f`
     before: tuple[str, ...] = ()  # operands before `--`, or all of them without one
     behind: tuple[str, ...] = ()  # words after `--`
-    is_split: bool = False  # whether there is a `--`
 
     @property
     def plain(self) -> tuple[str, ...]:
@@ -50,7 +49,7 @@ def read_options(words: Sequence[str], letters: str = "", names: Sequence[str] =
     while rest:
         word, *rest = rest
         if word == "--":
-            return Options(tuple(given), tuple(before), tuple(rest), is_split=True)
+            return Options(tuple(given), tuple(before), tuple(rest))
         if word.startswith("--"):
             name, equals, value = word.partition("=")
             if not equals and rest and any(_is(name, other) for other in names):

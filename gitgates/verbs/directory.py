@@ -53,7 +53,7 @@ def gates_below(folder: str, config: Config, hook: Hook) -> Hook:
     starts = tuple(f"{member}:" for member in members)
     gates = tuple(name for name in hook.gates if name.startswith(starts))
     if not gates:
-        message = f"hook `{hook.name}` has no gates of `{folder}`; nothing was checked"
+        message = f"hook `{hook.name}` has no gates in `{folder}`; nothing was checked"
         raise ConfigError(message, f"Its gates: {', '.join(hook.gates) or 'none'}.")
     return hook._replace(gates=gates)
 

@@ -97,7 +97,7 @@ def test_what_cannot_be_observed_says_why(looked_at: Repo, tmp_path: Path) -> No
     (tmp_path / "git").symlink_to(git)
     done = looked_at.gitgates("explain", "--reads", "look", env={"PATH": str(tmp_path)})
     assert done.returncode == 0
-    assert b"gate `look` cannot be observed: there is no strace: install" in done.stdout
+    assert b"gate `look` cannot be observed: strace is not installed: install" in done.stdout
 
 
 def test_it_is_about_one_gate(looked_at: Repo) -> None:

@@ -319,7 +319,9 @@ def test_without_strace(at: Checker) -> None:
         (tools / name).symlink_to(f"/bin/{name}" if name != "git" else "/usr/bin/git")
     at.path = str(tools)
     assert [ran(at) for _ in range(2)] == [1, 1]
-    said = "the pass of whole cannot be reused: there is no strace: install the package `strace`"
+    said = (
+        "the pass of whole cannot be reused: strace is not installed: install the package `strace`"
+    )
     assert at.messages.texts == [said, said]
     declared = WHOLE._replace(name="declared", reuse="declared")
     assert [ran(at, declared) for _ in range(2)] == [1, 0]

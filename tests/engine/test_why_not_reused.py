@@ -31,7 +31,7 @@ WHY = {
     "date +%N > x.log; cat x.log > y.log; cat y.log": "",
     "cat x.log; date +%N > x.log": "it changes x.log, which it has read",
     "cat < $OUT/fifo": "it reads {out}/fifo, which is not a file",
-    "unshare -Ur true": "makes namespaces of its own",
+    "unshare -Ur true": "creates its own namespaces",
 }
 
 
@@ -113,7 +113,7 @@ def test_explain(repo: Repo) -> None:
     tools.mkdir()
     for name in ("git", "sh", "cat"):
         (tools / name).symlink_to(str(shutil.which(name)))
-    no_strace = "impossible: there is no strace: install the package `strace`"
+    no_strace = "impossible: strace is not installed: install the package `strace`"
     assert explained(repo, PATH=str(tools))["test"] == no_strace
     assert explained(repo, GITGATES_REUSE="0")["test"] == "never, because of GITGATES_REUSE=0"
 

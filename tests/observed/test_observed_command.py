@@ -124,7 +124,7 @@ def test_a_process_that_is_killed_is_seen_to_end(tmp_path: Path) -> None:
 def test_why_a_command_cannot_be_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
     env = {"PATH": str(tmp_path / "bin")}
-    no_strace = "there is no strace: install the package `strace`"
+    no_strace = "strace is not installed: install the package `strace`"
     assert why_not(command_of("true", cwd=tmp_path, env=env)) == no_strace
     assert why_not_here(env) == no_strace
     _script(tmp_path / "bin" / "strace", "exit 0")
@@ -168,7 +168,7 @@ def test_here_it_can_be_observed() -> None:
 
 def test_programs_that_get_privileges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = _script(tmp_path / "tool", "exit 0")
-    why = f"runs {tool}, which gets privileges, and none under strace"
+    why = f"runs {tool}, which gets privileges that strace prevents"
     assert privileged(str(tool)) == ""
     tool.chmod(0o4755)
     assert privileged(str(tool)) == ""  # they are ours already

@@ -129,7 +129,7 @@ OFF = (
     "`check` will not run"
 )
 ORDERS = (
-    f"gitgates: REPO/.claude/agents/reviewer.md has changed {SINCE}: a COMPLETE from this "
+    f"gitgates: REPO/.claude/agents/reviewer.md has changed {SINCE}, so COMPLETE from this "
     "reviewer does not count"
 )
 EXCLUDE = f"gitgates: .git/info/exclude has changed {SINCE}: gates do not see files listed there"

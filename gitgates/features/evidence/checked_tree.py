@@ -96,6 +96,6 @@ class Believed:
         proof = statement.require(name, definition=self._definition)
         why_not = proof.why_not
         if has_run and statement.platform != platform():
-            why_not = why_not or f"it ran on {statement.platform}, and this is {platform()}"
+            why_not = why_not or f"it ran on {statement.platform}, but this is {platform()}"
         if why_not:
             raise GitgatesError(f"{statement.title}: gate `{name}`: {why_not}")

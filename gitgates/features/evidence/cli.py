@@ -134,7 +134,8 @@ def _summary(
         gates += sum(end in _DONE for name, end in verified.gates.items() if name not in missing)
     before = max(gates - len(signers) - ran, 0)
     counts = [
-        f"{counted(signers.count(who), 'gate')} believed of {who}" for who in dict.fromkeys(signers)
+        f"{counted(signers.count(who), 'gate')} believed from {who}"
+        for who in dict.fromkeys(signers)
     ]
     counts += [f"{before} recorded here"] if before else []
     commits = counted(len(verified_commits), "commit")

@@ -66,7 +66,7 @@ def command(
             write_ledger(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})
         except OSError as error:
             raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
-    noted = f"`{gate}` cannot be fixed; the reason" if gate else "your turn may end; that"
+    noted = f"`{gate}` cannot be fixed; the reason" if gate else "your turn may end; this"
     click.echo(f"gitgates: noted that {noted} is reported to the person")
     return OK
 

@@ -25,7 +25,7 @@ _WHEN = {
     HOOK_OF["before-tool"]: "Before you use a tool",
     HOOK_OF["after-tool"]: "After you have used a tool",
     HOOK_OF["after-batch"]: "After the tools of a step have changed something",
-    HOOK_OF["prompt"]: "When a prompt comes",
+    HOOK_OF["prompt"]: "When a prompt arrives",
     "pre-commit": "Before a commit",
     "pre-push": "Before a push",
     "commit-msg": "On a commit message",

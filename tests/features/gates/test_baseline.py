@@ -67,7 +67,7 @@ def test_without_a_pattern_everything_counts(repo: Repo) -> None:
     agent = session(repo, WHOLE)
     agent.write("new.py", "good\n")
     reason = agent.stop()["reason"]
-    assert "counts as well: `failures` does not say how to tell them apart" in reason
+    assert "count, too: `failures` does not say how to tell them apart" in reason
     assert agent.runs() == 1
 
 
@@ -109,7 +109,7 @@ def test_a_gate_that_crashes_is_not_covered(repo: Repo) -> None:
     agent = session(repo, BY_LINE.replace("! grep -n BAD *.py", "echo broken; false"))
     agent.write("new.py", "good\n")
     reason = agent.stop()["reason"]
-    assert "counts as well: no failure is recognised in its output" in reason
+    assert "count, too: no failure is recognised in its output" in reason
 
 
 def test_a_pass_before_means_that_everything_counts(repo: Repo) -> None:

@@ -321,7 +321,7 @@ def test_a_turn_that_ends_with_a_question_is_no_pass(repo: Repo) -> None:
         "cannot-fix", "--question", "Which\n  one?", env={"CLAUDE_CODE_SESSION_ID": "s1"}
     )
     assert (
-        done.stdout == b"gitgates: noted that your turn may end; that is reported to the person\n"
+        done.stdout == b"gitgates: noted that your turn may end; this is reported to the person\n"
     )
     answer = agent.stop()
     assert "decision" not in answer

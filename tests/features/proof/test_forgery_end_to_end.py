@@ -50,7 +50,7 @@ NOT_TRUSTED = "its signer is not trusted: [tool.gitgates.proof] has alice@exampl
 NO_KEY = "no key of alice@example.com in the allowed signers has signed it"
 OTHER_TREE = "it is about another tree"
 OTHER_FILES = "gate `all`: it ran on other files than the commit has"
-RAN, BELIEVED = ": running all", "1 gate believed of alice@example.com, 0 run here now"
+RAN, BELIEVED = ": running all", "1 gate believed from alice@example.com, 0 run here now"
 
 
 class Scene:
@@ -589,7 +589,7 @@ def _verified_by_another(scene: Scene) -> None:
     other.ci.git("push", "-q", "--no-verify", "origin", f"{mine}:main")
     other.fetch()
     other.range = "HEAD^!"
-    assert "believed of mallory@example.com" in other.verify()
+    assert "believed from mallory@example.com" in other.verify()
     state = ".git/gitgates/proof"
     (envelope,) = other.envelopes()  # the very same
     scene.ci.git("fetch", "-q", str(other.ci.path), "HEAD")
@@ -638,7 +638,7 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _failure_that_was_let_through: "gate `all`: failed, not passed",
     _untracked_file_of_hers: OTHER_FILES,
     _tolerance_of_hers: "bypassed the gates: all",
-    _system_of_hers: "gate `all`: it ran on Darwin arm64, and this is ",
+    _system_of_hers: "gate `all`: it ran on Darwin arm64, but this is ",
     _earlier_version_on_other_files: OTHER_FILES,
     _of_somebody_else: "bob@example.com has run it, and only who has run a gate is believed",
     _verified_by_another: NOT_TRUSTED,

@@ -460,7 +460,7 @@ def test_what_verify_reuses_did_not_run_here(machines: tuple[Machine, Machine]) 
     second.git("commit", "-qam", "only b", "--no-verify")
     said = second.run("verify", "HEAD^!", "--run-missing", "--strict")
     assert second.ran() == ["whole"]
-    assert "1 commit: 1 gate believed of a@example.com, 1 run here now\n" in said
+    assert "1 commit: 1 gate believed from a@example.com, 1 run here now\n" in said
 
 
 def test_what_was_believed_counts_as_long_as_its_signer(proved: tuple[Machine, Machine]) -> None:

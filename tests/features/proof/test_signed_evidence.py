@@ -89,14 +89,14 @@ def test_a_trusted_signer_is_believed_and_named(alice: Repo) -> None:
     publish(alice)
     ci = other(alice)
     lines, refused = said(ci)
-    believed = f"2 commits: 2 gates believed of {ALICE}, 0 run here now"
+    believed = f"2 commits: 2 gates believed from {ALICE}, 0 run here now"
     assert (lines, refused) == ([f"gated ({ALICE}) one", f"{BOTH} round", believed], "")
     done = ci.gitgates("verify", "origin/main..HEAD", "--run-missing")
     assert done.stdout.count(b": running ") == 1
-    assert done.stdout.decode().endswith(f"2 gates believed of {ALICE}, 2 run here now\n")
+    assert done.stdout.decode().endswith(f"2 gates believed from {ALICE}, 2 run here now\n")
     assert (
         said(ci)[0][-1]
-        == f"2 commits: 2 gates believed of {ALICE}, 2 recorded here, 0 run here now"
+        == f"2 commits: 2 gates believed from {ALICE}, 2 recorded here, 0 run here now"
     )
     document = json.loads(ci.gitgates("verify", "origin/main..HEAD", "--format", "json").stdout)
     one, round_ = document["commits"]

@@ -68,9 +68,8 @@ def test_status_of_a_review_that_holds_no_more(agent: Agent) -> None:
     agent.edit("b.py", LINES)
     told = said(agent.repo)
     assert (
-        "  `gitgates review done`, by a person, just now: no longer valid: what has changed "
-        "since is "
-        "significant: 64 weighted lines (threshold 40), 1 weighted file (threshold 5)\n"
+        "  `gitgates review done`, by a person, just now: no longer valid: the changes since "
+        "then are significant: 64 weighted lines (threshold 40), 1 weighted file (threshold 5)\n"
     ) in told
     assert f"{KEPT}nothing shows" in told
 
