@@ -56,11 +56,13 @@ def make_commands(
     else:
         fixed = (_base(gate, event),)
     paths = tuple(_argument(path, gate.working_dir) for path in step.paths)
-    passes = gate.pass_files or (gate.pre_commit is not None and _takes_files(event))
+    is_of_files = gate.pre_commit is not None and event.name not in _MESSAGE_STAGES
+    passes = gate.pass_files or is_of_files
+    cwd_abs = root_abs if gate.working_dir == "." else f"{root_abs}/{gate.working_dir}"
     return [
         Command(
             argv=(*argv, *chunk),
-            cwd_abs=_join(root_abs, gate.working_dir),
+            cwd_abs=cwd_abs,
             env=env,
             stdin_abs=stdin_abs if gate.pass_hook_input else "",
             shell=isinstance(gate.command, str),
@@ -131,14 +133,6 @@ def _pre_commit_commands(
     return tuple((*runner, "run", *name, "--hook-stage", stage, *about) for name in ids)
 
 
-def _takes_files(event: Event) -> bool:
-    return event.name not in _MESSAGE_STAGES
-
-
-def _join(root_abs: str, folder: str) -> str:
-    return root_abs if folder == "." else f"{root_abs}/{folder}"
-
-
 def _cost(argv: tuple[str, ...]) -> int:
     # Each argument costs its bytes, a NUL and a pointer. execve(2)
     return sum(len(arg.encode("utf-8", "surrogateescape")) + 9 for arg in argv)
@@ -185,23 +179,15 @@ def with_hook(env: Mapping[str, str], hook: str, git_dir_abs: str) -> dict[str, 
 
 def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") -> bool:
     """Return whether a live ancestor process runs this hook (empty: any) here."""
-    pids = _active_pids(env.get(ACTIVE, ""), git_dir_abs, hook)
-    return any(map(is_alive, pids))
-
-
-def _active_pids(active: str, git_dir_abs: str, hook: str) -> list[int]:
-    """Return the ancestor processes that run this hook of this worktree (empty: any hook of ours).
-
-    They may have ended: what a gate leaves running keeps the variable for ever.
-    """
-    pids = []
-    for line in active.split("\n"):
+    for line in env.get(ACTIVE, "").split("\n"):
         pid, _, rest = line.partition(" ")
         name, _, hook_git_dir_abs = rest.partition(" ")
         is_meant = name == hook if hook else not name.endswith(KEPT_SUFFIX)
-        if hook_git_dir_abs == git_dir_abs and is_meant and pid.isdigit():
-            pids.append(int(pid))
-    return pids
+        # What a gate leaves running keeps the variable for ever.
+        is_alive_here = hook_git_dir_abs == git_dir_abs and pid.isdigit() and is_alive(int(pid))
+        if is_meant and is_alive_here:
+            return True
+    return False
 
 
 def make_result(gate: str, endings: tuple[Ending, ...], *, shell: bool) -> GateResult:

@@ -17,7 +17,7 @@ import shlex
 from gitgates.core.clean import plain_line
 from gitgates.core.record import Record
 from gitgates.engine.failures import short_lines
-from gitgates.engine.presets import either, why_log_incomplete
+from gitgates.engine.presets import either, patterns_of, read_toml, why_log_incomplete
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,34 +33,18 @@ _OF_MAKE = re.compile(r"^\w*make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error (\d+)$", r
 _STATUS_OF_MAKE = 2
 # What these print does not come from anything else: an own pattern may be that of any tool.
 _WELL_KNOWN = ("pytest", "go-test", "cargo", "mypy", "biome", "golangci-lint")
-_OF_OTHERS = (  # flake8, pylint, ESLint, tsc, Jest, Vitest
-    r"\bE999 \w+Error|\bE902 |\(syntax-error\)$|Parsing error: |error TS(?:[15]\d{3}|2688)\b"
-    r"|Test suite failed to run|Failed Suites \d+|^Test Suites: [^\n]* of \d+ total$"
-)
-# What programs that only start others print beside them: make, npm, pnpm, yarn, just.
-_WRAPPERS = (
-    r"^\w*make(?:\[\d+\])?: (?:\*\*\* \[[^\n]*\] Error \d+|(?:Entering|Leaving) directory [^\n]*)$",
-    r"^(?:[>$] |npm (?:error|ERR!|notice)|info Visit |yarn run v)[^\n]*$",
-    r"^\W?ELIFECYCLE\W[^\n]*$|^error Command failed with exit code \d+\.$",
-    r"^error: [Rr]ecipe [^\n]* failed [^\n]*$",
-)
+_OTHERS = "*"  # the table about tools without a preset, which is no regular expression either
 
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 _PIPES = ("|", "|&")
 _ENDS = frozenset("();&|")
 # Words before a command, which belong to the shell.
-_BEFORE = (
-    *("!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"),
-    *("time", "exec", "env", "nice"),
-)
-_NO_COMMANDS = ("for", "case", "esac", "in")
-# What prepares, or shows, and checks nothing.
+_BEFORE = " ! { } if then elif else fi while until do done time exec env nice "
+# What prepares, or shows, and checks nothing; and what is no command.
 _HARMLESS = (
-    *(".", ":", "[", "[[", "cat", "cd", "command", "cp", "echo", "exit", "export"),
-    *("false", "grep", "head", "local", "ls", "mkdir", "mktemp", "mv", "popd", "printf"),
-    *("pushd", "read", "return", "rm", "set", "shift", "shopt", "sleep", "source"),
-    *("tail", "tee", "test", "touch", "trap", "true", "type", "ulimit", "umask", "unset"),
-    *("wait", "which"),
+    " . : [ [[ cat cd command cp echo exit export false grep head local ls mkdir mktemp mv popd "
+    "printf pushd read return rm set shift shopt sleep source tail tee test touch trap true type "
+    "ulimit umask unset wait which for case esac in "
 )
 _INSTALLS = ("ci", "i", "install", "sync")  # second words
 # npm, pnpm, yarn and bun print what they start.
@@ -85,16 +69,13 @@ class Signs(Record):
 
 def read_signs() -> dict[str, Signs]:
     """Return the signs of each preset, by its name."""
-    import tomllib  # if there is no preset, nothing reads the table
-
-    with open(os.path.join(os.path.dirname(__file__), "completeness.toml"), "rb") as file:
-        return {name: Signs(**table) for name, table in tomllib.load(file).items()}
+    return {name: Signs(**table) for name, table in read_toml("completeness.toml").items()}
 
 
 def why_stopped(gate: Gate, text: str, signs: dict[str, Signs]) -> str:
     """Return why an output shows that not everything was checked; empty: it was."""
     tool_signs = signs.get(gate.failures)
-    of_any = "|".join([*(signs[name].stops for name in _WELL_KNOWN), _OF_OTHERS])
+    of_any = "|".join(signs[name].stops for name in (*_WELL_KNOWN, _OTHERS))
     match = _search(tool_signs.stops if tool_signs else of_any, short_lines(text))
     if tool_signs and not match:
         match = _search(tool_signs.options, _asked(gate, text))
@@ -122,7 +103,7 @@ def why_incomplete(
     return (
         _why_not_ended(gate, tool_signs, text, exit_status)
         or _why_hidden(tool_signs, failures)
-        or _why_not_counted(gate, tool_signs, text, len(failures))
+        or _why_not_counted(gate, signs, text, len(failures))
     )
 
 
@@ -147,19 +128,18 @@ def _why_hidden(signs: Signs, failures: Sequence[ParsedFailure]) -> str:
     return ""
 
 
-def _why_not_counted(gate: Gate, signs: Signs, text: str, recognised: int) -> str:
-    numbers = list(_numbers(signs.counts, text)) if signs.counts else []
+def _why_not_counted(gate: Gate, signs: dict[str, Signs], text: str, recognised: int) -> str:
+    tool, wrappers = signs[gate.failures], signs[_OTHERS].lines or ()
+    numbers = list(_numbers(tool.counts, text)) if tool.counts else []
     if numbers:
         total = sum(numbers)
         differs = (
             f"it says that it has found {total}, and {recognised} are recognised in its output"
         )
         return "" if total == recognised else differs
-    if signs.lines is None:
-        return f"it does not say how many it has found, as in `{signs.example}`"
-    from gitgates.engine.presets import patterns_of  # it has compiled the patterns of all tools
-
-    recognisable = either([*patterns_of(gate.failures), *signs.lines, *_WRAPPERS])
+    if tool.lines is None:
+        return f"it does not say how many it has found, as in `{tool.example}`"
+    recognisable = either([*patterns_of(gate.failures), *tool.lines, *wrappers])
     rest = re.sub(recognisable, "", text, flags=re.MULTILINE).strip()
     line = _shown(rest.partition("\n")[0])
     return f"what this means is not known: `{line}`" if rest else ""
@@ -176,7 +156,9 @@ def _asked(gate: Gate, text: str) -> str:
     """Return what a gate runs, as far as is known: npm and others print what they start."""
     command: Any = gate.command or ""
     words = command if isinstance(command, str) else " ".join(command)
-    return "\n".join([*(f"{name}={value}" for name, value in gate.env), words, *_echoed(text)])
+    return "\n".join(
+        [*(f"{name}={value}" for name, value in gate.env), words, *_ECHOED.findall(text)]
+    )
 
 
 def _search(pattern: str, text: str) -> re.Match[str] | None:
@@ -192,17 +174,12 @@ def _shown(text: str) -> str:
 
 def why_several(gate: Gate, text: str) -> str:
     """Return why a gate has not run, or not shown, one tool only; empty: it has."""
-    for command in (_shell_command(gate), *_echoed(text)):
+    for command in (_shell_command(gate), *_ECHOED.findall(text)):
         tools = list(_tools(command))
         if len(tools) > 1:
             return f"its command runs more than one tool: `{tools[0]}`, `{tools[1]}`"
     hooks = len(_FAILED_HOOK.findall(text))
     return f"{hooks} hooks have failed" if hooks > 1 else ""
-
-
-def _echoed(text: str) -> list[str]:
-    """Return the commands that a script has started, by its output."""
-    return _ECHOED.findall(text)
 
 
 def _shell_command(gate: Gate) -> str:
@@ -233,8 +210,8 @@ def _tools(command: str) -> Iterator[str]:
 
 def _tool(words: list[str]) -> str:
     """Return the program of a command; empty for one that checks nothing."""
-    while words and (words[0] in _BEFORE or re.match(r"\w+=", words[0])):
+    while words and (f" {words[0]} " in _BEFORE or re.match(r"\w+=", words[0])):
         words = words[1:]
-    if not words or words[0].startswith("#") or words[0] in (*_HARMLESS, *_NO_COMMANDS):
+    if not words or words[0].startswith("#") or f" {words[0]} " in _HARMLESS:
         return ""
     return "" if any(word in _INSTALLS for word in words[1:2]) else os.path.basename(words[0])

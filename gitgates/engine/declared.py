@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.store.proofs import Proof
 
-_CONFIG = "~/.config/"  # XDG_CONFIG_HOME names another place
-
 
 class Declaration(Record):
     """What a gate is about to see, by what is declared."""
@@ -97,11 +95,8 @@ class Declarations:
 
     def _places(self, path: str, root_abs: str) -> Iterator[str]:
         """Yield the declared files; `../NAME` is one in any folder above the root."""
-        home_abs, xdg_abs = (self._repo.env.get(name, "") for name in ("HOME", "XDG_CONFIG_HOME"))
         if path.startswith("~/"):
-            yield f"{home_abs}/{path[2:]}"
-            if path.startswith(_CONFIG) and xdg_abs:
-                yield f"{xdg_abs}/{path.removeprefix(_CONFIG)}"
+            yield f"{self._repo.env.get('HOME', '')}/{path[2:]}"
         elif path.startswith("../"):
             folder_abs = root_abs
             while (above_abs := os.path.dirname(folder_abs)) != folder_abs:

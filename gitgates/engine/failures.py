@@ -14,7 +14,14 @@ from gitgates.core.clean import plain, plain_line
 from gitgates.core.failure import Failure
 from gitgates.core.record import Record
 from gitgates.engine.normalise import normalise, without_volatile
-from gitgates.engine.presets import ParsedFailure
+from gitgates.engine.presets import (
+    OF_JSON,
+    OF_PACKAGES,
+    PRESETS,
+    ParsedFailure,
+    in_module,
+    preset_of,
+)
 from gitgates.proc.bounded import LIMIT_S, compute
 from gitgates.store.files import open_state
 
@@ -55,7 +62,7 @@ def failures_of(
     """
     if result.failures:
         return result.failures
-    most = MOST_BYTES_OF_JSON if _is_json(gate.failures) else _MOST_READ
+    most = MOST_BYTES_OF_JSON if gate.failures in OF_JSON else _MOST_READ
     output = whole_output(result, most)
     folder, counts_warnings = gate.working_dir, bool(gate.baseline)
     try:
@@ -111,10 +118,9 @@ def split(
 
     Raises: TimeoutError if the regular expression takes too long.
     """
-    preset = _is_preset(pattern)
-    text = plain(_bounded(output, MOST_BYTES if preset else MOST_BYTES_OF_OWN))
+    text = plain(_bounded(output, MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN))
     document = text
-    if preset and _is_json(pattern):
+    if pattern in OF_JSON:
         document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
     recognised = _find(document, pattern, root_abs, MOST_FAILURES, counts_warnings=counts_warnings)
     recognised = _placed(recognised, pattern, os.path.join(root_abs, folder))
@@ -138,22 +144,6 @@ def number(parsed: list[ParsedFailure], gate: Gate) -> tuple[Failure, ...]:
 def short_lines(text: str) -> str:
     """Return a text with lines cut that are longer than any message."""
     return _LONG_LINE.sub(r"\1", text)
-
-
-def _is_preset(pattern: str) -> bool:
-    if not pattern:
-        return False
-    from gitgates.engine.presets import PRESETS  # it reads a table, and compiles patterns
-
-    return pattern in PRESETS
-
-
-def _is_json(pattern: str) -> bool:
-    if not pattern:
-        return False
-    from gitgates.engine.presets import OF_JSON  # as above
-
-    return pattern in OF_JSON
 
 
 def compare_failures(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> FailureChanges:
@@ -184,13 +174,11 @@ def _find(
     text: str, pattern: str, root_abs: str, most: int, *, counts_warnings: bool
 ) -> list[ParsedFailure]:
     """Return what a pattern finds, with paths below `root_abs` relative to it."""
-    if not _is_preset(pattern):
+    if pattern not in PRESETS:
         titles = _titles(pattern, short_lines(_below(text, root_abs)), most)
         return [ParsedFailure(title=title, message=title) for title in titles]
-    from gitgates.engine.presets import preset_of  # as above
-
     find = preset_of(pattern, counts_warnings=counts_warnings)
-    if not _is_json(pattern):
+    if pattern not in OF_JSON:
         return list(islice(find(short_lines(_below(text, root_abs))), most))
     return [
         ParsedFailure(*(_below(field, root_abs) for field in failure))
@@ -200,10 +188,6 @@ def _find(
 
 def _placed(parsed: list[ParsedFailure], pattern: str, folder_abs: str) -> list[ParsedFailure]:
     """Return failures whose paths are those of packages with paths of files."""
-    if not _is_preset(pattern):
-        return parsed
-    from gitgates.engine.presets import OF_PACKAGES, in_module  # as above
-
     return in_module(parsed, folder_abs) if pattern in OF_PACKAGES else parsed
 
 

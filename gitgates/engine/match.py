@@ -10,10 +10,25 @@ from gitgates.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
 
 _SPECIAL = frozenset("*?[\\")
+_NAMED = {  # classes of ASCII, as pairs: the first and the last of each range
+    "alnum": "09AZaz",
+    "alpha": "AZaz",
+    "blank": "  \t\t",
+    "cntrl": "\0\x1f\x7f\x7f",
+    "digit": "09",
+    "graph": "!~",
+    "lower": "az",
+    "print": " ~",
+    "punct": "!/:@[`{~",
+    "space": "\t\r  ",
+    "upper": "AZ",
+    "xdigit": "09AFaf",
+}
+_ELEMENTS: dict[str, tuple[str, ...]] = {}  # pattern of a name → its parts
 
 
 class Pattern(Record):
@@ -39,17 +54,6 @@ def select(
         for path in paths
         if (included is None or matches(path, included, included_folders))
         and not matches(path, excluded, excluded_folders)
-    )
-
-
-def selects_any(paths: Iterable[str], files: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
-    """Return whether one of the paths matches `files` and does not match `exclude`."""
-    included, excluded = [parse(line) for line in files], [parse(line) for line in exclude]
-    included_folders: dict[str, bool] = {}
-    excluded_folders: dict[str, bool] = {}
-    return any(
-        matches(path, included, included_folders) and not matches(path, excluded, excluded_folders)
-        for path in paths
     )
 
 
@@ -110,33 +114,10 @@ def _is_selected(parts: tuple[str, ...], patterns: list[Pattern], *, is_folder: 
         elif pattern.name:
             is_match = match_name(pattern.name, parts[-1])
         else:
-            is_match = _match_segments(pattern.segments, parts)
+            is_match = _match(pattern.segments, parts, "**", match_name)
         if is_match:
             return not pattern.negated
     return False
-
-
-def _match_segments(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    # Only the last `**` met ever needs another try, so that the work stays len × len.
-    at = index = 0
-    after_stars = stars_end = -1
-    while index < len(parts) or at < len(pattern):
-        if at < len(pattern) and pattern[at] == "**":
-            at += 1
-            if at == len(pattern):
-                return index < len(parts)
-            after_stars, stars_end = at, index
-            if "**" not in pattern[at:]:
-                index = stars_end = max(index, len(parts) - (len(pattern) - at))
-            continue
-        if at < len(pattern) and index < len(parts) and match_name(pattern[at], parts[index]):
-            at, index = at + 1, index + 1
-            continue
-        if after_stars < 0 or stars_end >= len(parts):
-            return False
-        stars_end += 1
-        at, index = after_stars, stars_end
-    return True
 
 
 def match_name(pattern: str, name: str) -> bool:
@@ -145,86 +126,85 @@ def match_name(pattern: str, name: str) -> bool:
         return pattern == name
     if pattern[0] == "*" and _SPECIAL.isdisjoint(pattern[1:]):
         return name.endswith(pattern[1:])
-    return _match_wildcards(pattern, name)
+    if pattern not in _ELEMENTS:
+        _ELEMENTS[pattern] = _elements(pattern)
+    return _match(_ELEMENTS[pattern], name, "*", _fits)
 
 
-def _match_wildcards(pattern: str, name: str) -> bool:
+def _match(
+    pattern: Sequence[str], items: Sequence[str], star: str, fits: Callable[[str, str], bool]
+) -> bool:
+    """Return whether items match a pattern in which a star stands for any number of them.
+
+    For at least one if it is `**`, at the end: what is below a folder is not the folder.
+    """
     # Only the last star met ever needs another try, so that the work stays len × len.
     at = index = 0
     after_star = star_end = -1
-    while index < len(name) or at < len(pattern):
-        if at < len(pattern) and pattern[at] == "*":
+    while index < len(items) or at < len(pattern):
+        if at < len(pattern) and pattern[at] == star:
             at += 1
+            if at == len(pattern):
+                return star == "*" or index < len(items)
             after_star, star_end = at, index
             continue
-        if at < len(pattern) and index < len(name):
-            following, fits = _match_char(pattern, at, name[index])
-            if fits:
-                at, index = following, index + 1
-                continue
-        if after_star < 0 or star_end >= len(name):
+        if at < len(pattern) and index < len(items) and fits(pattern[at], items[index]):
+            at, index = at + 1, index + 1
+            continue
+        if after_star < 0 or star_end >= len(items):
             return False
         star_end += 1
         at, index = after_star, star_end
     return True
 
 
-def _match_char(pattern: str, at: int, char: str) -> tuple[int, bool]:
-    """Match one character; return the place after the pattern's element, and whether it fits."""
-    match pattern[at]:
-        case "?":
-            return at + 1, True
-        case "[":
-            return _match_class(pattern, at, char)
-        case "\\" if at + 1 < len(pattern):
-            return at + 2, pattern[at + 1] == char
-        case literal:
-            return at + 1, literal == char
+def _elements(pattern: str) -> tuple[str, ...]:
+    """Take a name's pattern apart.
+
+    Into `*`, `?`, a backslash and a character, or `[]` and pairs of characters: ranges; `[!` if
+    there may be none of them.
+    """
+    elements, at = [], 0
+    while at < len(pattern):
+        element, at = pattern[at], at + 1
+        if element == "[":
+            element, at = _class(pattern, at)
+        elif element == "\\" and at < len(pattern):
+            element, at = pattern[at - 1 : at + 1], at + 1
+        elif element not in "*?":
+            element = f"\\{element}"
+        elements.append(element)
+    return tuple(elements)
 
 
-def _match_class(pattern: str, at: int, char: str) -> tuple[int, bool]:
-    index = at + 1
-    negated = pattern[index : index + 1] in ("!", "^")
-    index += negated
-    is_member = False
-    first = True
-    while first or pattern[index : index + 1] != "]":
-        if index >= len(pattern):
-            return len(pattern), False  # no closing bracket: matches nothing, as in git
-        if pattern.startswith("[:", index) and ":]" in pattern[index + 2 :]:
-            end = pattern.index(":]", index + 2)
-            is_member = is_member or _in_named_class(pattern[index + 2 : end], char)
-            index, first = end + 2, False
+def _class(pattern: str, at: int) -> tuple[str, int]:
+    """Return a class as an element, and the place after it."""
+    negated = pattern[at : at + 1] in ("!", "^")
+    at += negated
+    ranges, first = "", at
+    while at == first or pattern[at : at + 1] != "]":
+        if at >= len(pattern):
+            return "[", at  # no closing bracket: matches nothing, as in git
+        if pattern.startswith("[:", at) and ":]" in pattern[at + 2 :]:
+            end = pattern.index(":]", at + 2)
+            ranges += _NAMED.get(pattern[at + 2 : end], "")
+            at = end + 2
             continue
-        low, index = _class_char(pattern, index)
+        low, at = _class_char(pattern, at)
         high = low
-        if pattern[index : index + 1] == "-" and pattern[index + 1 : index + 2] not in ("", "]"):
-            high, index = _class_char(pattern, index + 1)
-        is_member = is_member or low <= char <= high
-        first = False
-    return index + 1, is_member != negated
+        if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("", "]"):
+            high, at = _class_char(pattern, at + 1)
+        ranges += low + high
+    return ("[!" if negated else "[]") + ranges, at + 1
 
 
 def _class_char(pattern: str, at: int) -> tuple[str, int]:
-    if pattern[at] == "\\" and at + 1 < len(pattern):
-        return pattern[at + 1], at + 2
+    at += pattern[at] == "\\" and at + 1 < len(pattern)
     return pattern[at], at + 1
 
 
-def _in_named_class(name: str, char: str) -> bool:
-    ascii_only = char.isascii()
-    tests = {
-        "alnum": char.isalnum(),
-        "alpha": char.isalpha(),
-        "blank": char in " \t",
-        "cntrl": char < " " or char == "\x7f",
-        "digit": char.isdigit(),
-        "graph": char.isprintable() and char != " ",
-        "lower": char.islower(),
-        "print": char.isprintable(),
-        "punct": char.isprintable() and not char.isalnum() and char != " ",
-        "space": char.isspace(),
-        "upper": char.isupper(),
-        "xdigit": char in "0123456789abcdefABCDEF",
-    }
-    return ascii_only and tests.get(name, False)
+def _fits(element: str, char: str) -> bool:
+    if element[0] != "[":
+        return element == "?" or element[1] == char
+    ranges = zip(element[2::2], element[3::2], strict=True)
+    return any(low <= char <= high for low, high in ranges) != (element[1:2] == "!")

@@ -8,8 +8,6 @@ itself shows that there was nothing yet.
 from __future__ import annotations
 
 import re
-import time
-from functools import partial
 
 from gitgates.config.load import checked, load
 from gitgates.core.clean import plain
@@ -30,12 +28,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.types import Gate, GateResult, Plan
-    from gitgates.git.repo import Git, Repo
+    from gitgates.git.repo import Repo
 
 MEASURE = "measure"
 _DIGITS = 9  # of a difference; floats have 70.4 - 70.3 > 0.1
 _NO_NUMBERS = ("timed-out", "killed", "not-started")
 _MOST = 1e12
+_SLOW = f"the patterns of its metrics took longer than {LIMIT_S:g} s on its output"
 
 
 class Measurement:
@@ -56,27 +55,18 @@ class Measurement:
         self._gate, self._repo, self._hook = gate, repo, plan.event.name
         self._say, self._is_stopped = say, is_stopped
         self._commit = self._tree = self._trouble = ""
-        self._ratchet: Ratchet | None = None
+        self.base = Base()  # the content that its ratchet compares the numbers with
+        self.is_due = False  # whether the gate must run on that now
         measured_repo = checkout._replace(env=without_git(checkout.env)) if checkout else repo
-        git = measured_repo.git
+        self._git = measured_repo.git
         try:
-            self._commit = git.resolve("HEAD^{commit}")
+            self._commit = self._git.resolve("HEAD^{commit}")
             self._tree = checked_tree(plan.event, repo, measured_repo if checkout else None)
             if gate.ratchet:
-                base = find_base(git, merged=merged_into(plan.event, repo))
-                self._ratchet = Ratchet(gate, repo, git, self._tree, base=base)
+                merged = merged_into(plan.event, repo)
+                self.base = find_base(self._git, merged=merged) or Base()
         except (GitgatesError, OSError) as error:
             self._trouble = str(error)
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the gate must run on the base as well, before it can be judged."""
-        return bool(self._ratchet and self._ratchet.is_due)
-
-    @property
-    def base(self) -> Base:
-        """The content that its numbers are compared with."""
-        return (self._ratchet and self._ratchet.base) or Base()
 
     def judge(self, result: GateResult) -> GateResult:
         """Return the result of a gate with its numbers, failed if its ratchet does not hold.
@@ -85,82 +75,62 @@ class Measurement:
         """
         if result.status not in ("passed", "unchecked", "failed"):
             return result
-        numbers, slow = find_numbers(self._gate, result.output, self._is_stopped)
-        result = self._compare(result._replace(metrics=numbers), slow)
+        numbers = find_numbers(self._gate, result.output, self._is_stopped)
+        result = result._replace(metrics=numbers or {})
+        if result.status != "failed":
+            result = self._judge(result, is_slow=numbers is None)
         if numbers:
             try:
-                self._record(result)
+                self._record(result, numbers, Base(commit=self._commit, tree=self._tree))
             except OSError as error:
                 self._say(f"the metrics of {result.gate} were not recorded: {error.strerror}")
         return result
 
-    def _compare(self, result: GateResult, slow: str) -> GateResult:
-        if result.status == "failed":
-            return result
-        reason = _say_slow(slow) if slow else ""
-        if self._gate.ratchet and (reason or self._trouble):
+    def _judge(self, result: GateResult, *, is_slow: bool) -> GateResult:
+        """Return the result of a gate that passed, or had nothing to check."""
+        reason = _SLOW if is_slow else ""
+        if not self._gate.ratchet:
+            return result._replace(reason=reason or result.reason)
+        if reason or self._trouble:
             reason = reason or f"its metrics cannot be compared: {self._trouble}"
             return result._replace(status="failed", exit_status=None, reason=reason)
-        if reason or not self._ratchet:
-            return result._replace(reason=reason or result.reason)
-        return self._ratchet.judge(result)
+        if not self._commit:
+            return _begin(result, "no earlier commit found")
+        if not self.base.commit:
+            return _not_compared(result, self.base.why_none)
+        if self.base.tree == self._tree:
+            return result
+        return self._compare(result, *self._recorded(self.base.tree))
 
     def judge_with_base(
         self, at_base: GateResult, _base_root_abs: str, result: GateResult
     ) -> GateResult:
         """Return the judged result of a gate that has run on the base, too."""
-        if not self._ratchet:
-            return result
-        base_numbers, slow = find_numbers(self._gate, at_base.output, self._is_stopped)
-        if slow:
-            at_base = at_base._replace(status="timed-out", reason=_say_slow(slow))
-        try:
-            return self._ratchet.judge_with(base_numbers, at_base, result)
-        except OSError as error:
-            reason = f"nothing was compared: metrics cannot be recorded: {error.strerror}"
-            return result._replace(status="unchecked", reason=reason)
-
-    def _record(self, result: GateResult) -> None:
-        seen = {"content": self._tree, "base": self._commit, "root_abs": self._repo.root_abs}
-        proof = proof_of(self._gate, result, hook=self._hook, numbers=dict(result.metrics), **seen)
-        append(self._repo.shared_state_abs, [proof])
-
-
-class Ratchet:
-    """The comparison of one gate's numbers with those of a base."""
-
-    def __init__(self, gate: Gate, repo: Repo, git: Git, tree: str, *, base: Base | None) -> None:
-        self._gate, self._repo, self._git, self._tree = gate, repo, git, tree
-        self.base = base
-        self.is_due = False  # whether the gate must run on the base now
-
-    def judge(self, result: GateResult) -> GateResult:
-        """Return the result of a gate that passed, or had nothing to check: failed if worse."""
-        base = self.base
-        if base is None:
-            return _begin(result, "no earlier commit found")
-        if not base.commit:
-            return _not_compared(result, base.why_none)
-        if base.tree == self._tree:
-            return result
-        return self._compare(result, *self._recorded(base.tree))
-
-    def judge_with(
-        self, base_numbers: Mapping[str, float], at_base: GateResult, result: GateResult
-    ) -> GateResult:
-        """Return the same, with the numbers and the result of the gate on the base.
-
-        Raises: OSError if they cannot be recorded.
-        """
         self.is_due = False
-        base = self.base
-        if base is None or at_base.status in _NO_NUMBERS:
-            base_name = base.name if base else "the base"
-            return _not_compared(result, f"at {base_name}, it {describe(at_base)}")
-        seen = {"content": base.tree, "base": base.commit, "root_abs": self._repo.root_abs}
-        proof = proof_of(self._gate, at_base, hook=MEASURE, numbers=dict(base_numbers), **seen)
+        numbers = find_numbers(self._gate, at_base.output, self._is_stopped)
+        if numbers is None:
+            at_base = at_base._replace(status="timed-out", reason=_SLOW)
+        if numbers is None or at_base.status in _NO_NUMBERS:
+            return _not_compared(result, f"at {self.base.name}, it {describe(at_base)}")
+        try:
+            self._record(at_base, numbers, self.base, MEASURE)
+        except OSError as error:
+            return _not_compared(result, f"metrics cannot be recorded: {error.strerror}")
+        return self._compare(result, numbers, definition_of(self._gate))
+
+    def _record(
+        self, result: GateResult, numbers: Mapping[str, float], content: Base, hook: str = ""
+    ) -> None:
+        proof = proof_of(
+            self._gate,
+            result,
+            content=content.tree,
+            hook=hook or self._hook,
+            root_abs=self._repo.root_abs,
+            base=content.commit,
+            numbers=dict(numbers),
+        )
         append(self._repo.shared_state_abs, [proof])
-        return self._compare(result, base_numbers, proof.definition)
 
     def _compare(
         self, result: GateResult, before: Mapping[str, float], definition: str
@@ -170,19 +140,18 @@ class Ratchet:
         if absent and self._gate.ratchet == MEASURE and not is_measured:
             self.is_due = True
             return result
-        base = self.base or Base()
         if worse := self._worse(result.metrics, before):
-            reason = f"{'; '.join(worse)} at {base.name}"
+            reason = f"{'; '.join(worse)} at {self.base.name}"
             return result._replace(status="failed", exit_status=None, reason=reason)
         if not absent:
             return result
         names = ", ".join(f"`{name}`" for name in absent)
         if is_measured:
-            return _begin(result, f"{base.name} has no {names} yet")
+            return _begin(result, f"{self.base.name} has no {names} yet")
         if not (unknown := [name for name in absent if name in self._base_metrics]):
-            return _begin(result, f"{base.name} does not ask for {names}")
+            return _begin(result, f"{self.base.name} does not ask for {names}")
         names = ", ".join(f"`{name}`" for name in unknown)
-        why = f'no {names} is recorded for {base.name}; `ratchet = "{MEASURE}"` measures it'
+        why = f'no {names} is recorded for {self.base.name}; `ratchet = "{MEASURE}"` measures it'
         return _not_compared(result, why)
 
     def _worse(self, numbers: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
@@ -229,9 +198,8 @@ class Ratchet:
     def _base_metrics(self) -> tuple[str, ...]:
         """Return the metrics that the configuration of the base measures, or may measure."""
         current_names = tuple(name for name, _pattern, _better in self._gate.metrics)
-        base = self.base or Base()
         try:
-            config = checked(*settings_in(self._git, (base.commit,)))
+            config = checked(*settings_in(self._git, (self.base.commit,)))
         except GitgatesError:
             return current_names  # assume the same
         gates = config.gates if config else ()
@@ -252,29 +220,20 @@ def _not_compared(result: GateResult, why: str) -> GateResult:
     return result._replace(status="unchecked", reason=f"nothing was compared: {why}")
 
 
-def _say_slow(name: str) -> str:
-    return f"the pattern of `{name}` took longer than {LIMIT_S:g} s on its output"
-
-
 def find_numbers(
     gate: Gate, output: bytes, is_stopped: Callable[[], bool] = lambda: False
-) -> tuple[dict[str, float], str]:
-    """Return the last number of each metric that is in an output, by name; and what timed out.
-
-    The second is the first metric whose pattern did not finish in time; the others were not tried.
-    """
+) -> dict[str, float] | None:
+    """Return the last number of each metric that is in an output; None if that takes too long."""
     text = plain(output)
-    numbers: dict[str, float] = {}
-    until = time.monotonic() + LIMIT_S
-    for name, pattern, _better in gate.metrics:
-        task = partial(_last_number, pattern, text)
-        try:
-            number = compute(task, until - time.monotonic(), is_stopped)
-        except TimeoutError:
-            return numbers, name
-        if number is not None:
-            numbers[name] = number
-    return numbers, ""
+    try:
+        return compute(lambda: _numbers(gate, text), LIMIT_S, is_stopped)
+    except TimeoutError:
+        return None
+
+
+def _numbers(gate: Gate, text: str) -> dict[str, float]:
+    last = {name: _last_number(pattern, text) for name, pattern, _better in gate.metrics}
+    return {name: number for name, number in last.items() if number is not None}
 
 
 def _last_number(pattern: str, text: str) -> float | None:

@@ -7,67 +7,19 @@ is not known here passes, as before. Written from real outputs, which lie in tes
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Gate, GateResult
 
 # Parts of what tools print when they had nothing to check, in lower case. Every output is searched
-# for these, so that a hook imports `re` only if one of them is there.
+# for these, so that a hook reads the table only if one of them is there.
 _PARTS = (
-    b"no test",
-    b"0 test",
-    b"0 passing",
-    b" skipped",
-    b"[100%]",
-    b" collected in ",
-    b" pass 0",
-    b"file ignored because",
-    b"no projects matched",
-    b"no packages",
-    b"no python files",
-    b"no source files",
-    b"checked 0 files",
-    b"congratulations :)",
-    b"(no files to check)",
-    b"nothing to be done for",
-    b"is up to date",
-)
-_NOTHING = rb"""(?imx)^.*?(?P<words>
-    no\ tests\ ran\b[^\n=]*  # pytest, whose status is 5 unless a plugin hides that; unittest
-    | ran\ 0\ tests\ in\ \S+  # unittest before Python 3.12
-    | (?<!\d)\d+\ skipped(?:,\ \d+\ \w+)*\ in\ [\d.]+\ ?s  # pytest, where each test was skipped
-    | ^s+\ +\[100%\]$  # the same with -qq
-    | (?<![\d/])[\d/]+\ tests?\ collected\ in\ [\d.]+\ ?s  # pytest --collect-only
-    | ^Tests:\ +(?:\d+\ (?:skipped|todo),\ )+\d+\ total$  # jest
-    | ^\ +Tests\ +\d+\ (?:skipped|todo)(?:\ \|\ \d+\ todo)?\ \(\d+\)$  # vitest
-    | ^(?:\#|\xe2\x84\xb9)\ pass\ 0$  # node --test
-    | ^nox\ >\ Session\ \S+\ skipped.*
-    | no\ projects\ matched\ the\ filters  # pnpm
-    | \[no\ test\ files\]|\[no\ tests\ to\ run\]|matched\ no\ packages  # go
-    | running\ 0\ tests$  # cargo
-    | no\ tests\ found,\ exiting.*|no\ test\ files\ found,\ exiting.*  # jest, vitest
-    | (?<!\d)0\ passing\b  # mocha
-    | no\ python\ files\ found.*|no\ python\ files\ are\ present[^.\n]*  # ruff, black
-    | no\ source\ files\ found  # pyright
-    | checked\ 0\ files\b  # biome
-)"""
-# Evidence of work, which outweighs that: counts of tests and files, go's packages.
-_WORK = rb"""(?mx)
-    \b[1-9]\d*\ (?:passed|failed|xfailed|xpassed|passing|failing|specs?|examples?)\b
-    | \b(?:[Rr]an|[Rr]unning|[Cc]hecked|[Cc]hecking)\ [1-9]\d*\ (?:tests?|files?|source)\b
-    | ^(?:\#|\xe2\x84\xb9)\ (?:pass|fail|cancelled)\ [1-9]\d*$
-    | ^(?!s+\ )[a-zA-Z.]+\ +\[\ *\d+%\]$
-    | ^nox\ >\ Session\ \S+\ was\ successful\.$
-    | ^ok\ +\t\S+\t(?!.*\[no\ tests\ to\ run\])
-    | \ in\ [1-9]\d*\ source\ files?\b
-    | \b[1-9]\d*\ files?\ (?:already\ formatted|would\ be\ left\ unchanged|left\ unchanged)
-"""
-# All that tox prints of an environment without commands.
-_TOX = (
-    rb"(?x)\s*(?:[\w.-]+:\ (?:OK|install|freeze|remove|recreate|find)|congratulations\ :\)).*|\s*"
-)
-# All that make prints of a target whose file is there, or that has no recipe.
-_MAKE = rb"(?:\w*make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)|\s*)"
+    b"no test|0 test|0 passing| skipped|[100%]| collected in | pass 0|file ignored because|"
+    b"no projects matched|no packages|no python files|no source files|checked 0 files|"
+    b"congratulations :)|(no files to check)|nothing to be done for|is up to date"
+).split(b"|")
 # A finding of ESLint about a file that was passed to it, and one about what is in a file.
 _IGNORED = rb"(?m)^ +0:0 +warning +File ignored because "
 _FINDING = rb"(?m)^ +\d+:\d+ +(?:warning|error) "
@@ -89,7 +41,7 @@ def without_empty_pass(result: GateResult, gate: Gate, paths: tuple[str, ...] = 
     text = result.output.lower()
     if not any(part in text for part in _PARTS):
         return result
-    import re  # nothing else of a git hook needs it
+    import re  # most outputs need neither it nor the table
 
     plain = re.sub(_COLOUR, b"", result.output)
     if _PRE_COMMIT_IDLE in plain:
@@ -101,16 +53,19 @@ def without_empty_pass(result: GateResult, gate: Gate, paths: tuple[str, ...] = 
 def _reason(plain: bytes, count: int) -> str:
     """Return why nothing was checked, by an output without colours; empty: it may have been."""
     import re  # as above
+    import tomllib
 
-    if all(re.fullmatch(_TOX, line) for line in plain.splitlines()):
-        return "tox ran no command"
-    if all(re.fullmatch(_MAKE, line) for line in plain.splitlines()):
-        return "make had nothing to do"
+    with open(os.path.join(os.path.dirname(__file__), "nothing_checked.toml"), "rb") as file:
+        table = tomllib.load(file)
+    for reason, line in table["only"].items():
+        if all(re.fullmatch(line.encode(), each) for each in plain.splitlines()):
+            return str(reason)
     ignored = len(re.findall(_IGNORED, plain))
     if ignored and ignored == len(re.findall(_FINDING, plain)) and ignored >= count:
         return "eslint ignores each file that it got"
-    stated = re.search(_NOTHING, plain)
-    if not stated or re.search(_WORK, plain):
+    nothing, work = ("|".join(table[name]).encode() for name in ("nothing", "work"))
+    stated = re.search(rb"(?im)^.*?(?P<words>%b)" % nothing, plain)
+    if not stated or re.search(rb"(?m)%b" % work, plain):
         return ""
     return stated["words"].decode("utf-8", "replace").strip()[:_LONGEST]
 

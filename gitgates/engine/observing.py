@@ -21,6 +21,7 @@ from gitgates.observed.unchanged import CHANGES, first_difference, states_before
 from gitgates.proc.traced import STRACE
 from gitgates.store.files import make_folder, open_state, remove_file
 from gitgates.store.proofs import FOLDER, age, definition, digest
+from gitgates.worktree.locks import is_alive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from gitgates.observed.unchanged import Dependencies
 
 _NO_LONGER_S = 86_400.0  # after which a gate that could not be observed is observed again
-_LEFT_S = 86_400.0  # after which the output of strace for a run that was killed is removed
 _MOST_FILES = 50_000  # that have passed by file, in all their versions
 _MOST_TICK_S, _POLL_S = 0.02, 0.001  # of the clock of the file system
 _HOME = "~/"  # of what `scratch` names there
@@ -77,7 +77,8 @@ class ObserverContext:
         """Return a new file for the output of strace. Raises: OSError."""
         make_folder(self.outputs_abs)
         for name in os.listdir(self.outputs_abs):
-            _remove_old(f"{self.outputs_abs}/{name}")
+            if not is_alive(int(name.partition("-")[0])):  # it was killed
+                remove_file(f"{self.outputs_abs}/{name}")
         path_abs = f"{self.outputs_abs}/{os.getpid()}-{time.monotonic_ns()}"
         os.close(open_state(path_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         before_ns, until = os.stat(path_abs).st_mtime_ns, time.monotonic() + _MOST_TICK_S
@@ -86,15 +87,6 @@ class ObserverContext:
             time.sleep(_POLL_S)
             os.utime(path_abs)
         return path_abs
-
-
-def _remove_old(path_abs: str) -> None:
-    try:
-        is_old = time.time() - os.lstat(path_abs).st_mtime > _LEFT_S
-    except OSError:
-        return  # whoever has made it has removed it
-    if is_old:
-        remove_file(path_abs)
 
 
 class GateObserver:

@@ -117,16 +117,14 @@ def _with_order(
     `chains` has what the actions of each listed gate lead to, itself included: one waits for all
     of that. `gates` are those that are defined.
     """
-    return tuple(_with_after(step, chains, gates) if step.gate.after else step for step in steps)
-
-
-def _with_after(step: Step, chains: Mapping[str, tuple[str, ...]], gates: Collection[str]) -> Step:
-    name, wanted = step.gate.name, step.gate.after
-    after = tuple(head for head, chain in chains.items() if not set(wanted).isdisjoint(chain))
-    fault = step.fault
-    if unknown := [other for other in wanted if other not in gates]:
-        fault = f"`after` of gate `{name}` names an unknown gate: `{unknown[0]}`"
-    return step._replace(after=after, fault=fault)
+    ordered = []
+    for step in steps:
+        wanted, fault = {*step.gate.after}, step.fault
+        if unknown := [other for other in step.gate.after if other not in gates]:
+            fault = f"`after` of gate `{step.gate.name}` names an unknown gate: `{unknown[0]}`"
+        after = tuple(head for head, chain in chains.items() if not wanted.isdisjoint(chain))
+        ordered.append(step._replace(after=after, fault=fault))
+    return tuple(ordered)
 
 
 def _in_order(

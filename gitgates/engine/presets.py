@@ -22,27 +22,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-_PYTEST_SUMMARY = re.compile(r"^=* ?short test summary info ?=*$", re.MULTILINE)
-_PYTEST_LINE = re.compile(
-    r"^(?:(?:FAILED|ERROR|SUBFAIL\S*) (?=\S)|FAIL Required|ERROR: Coverage)[^\n]+", re.MULTILINE
-)
-_PYTEST_COVERAGE = re.compile(r"^(?:FAIL Required|ERROR: Coverage)[^\n]+", re.MULTILINE)
-_PYTEST_TRACEBACK = re.compile(
-    r"^_{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<heading>\S[^\n]*?) _{3,}$"
-    r"|^(?P<path>[^\s:][^:\n]*\.py):(?P<line>\d+): ",
-    re.MULTILINE,
+
+def read_toml(name: str) -> dict[str, dict[str, Any]]:
+    """Return a file of this folder: its tables, by name."""
+    import tomllib  # if there is no preset, nothing reads the tables
+
+    with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
+        return tomllib.load(file)
+
+
+TABLES = read_toml("presets.toml")
+_PYTEST, _CARGO, _GO = (
+    {name: re.compile(pattern, re.MULTILINE) for name, pattern in patterns.items()}
+    for patterns in read_toml("parsers.toml").values()
 )
 _PYTEST_CUT = "..."
-_PYTEST_VARYING = re.compile("<(?:tmp|time|duration|address|hex|uuid|number)>")  # see normalise.py
 
 
 def _pytest(text: str) -> Iterator[ParsedFailure]:
     """Yield the tests that failed, from the short summary, and limits on the coverage."""
-    *above, summary = _PYTEST_SUMMARY.split(text)
+    *above, summary = _PYTEST["summary"].split(text)
     places = _pytest_places(text)
-    for match in _PYTEST_LINE.finditer(summary):
+    for match in _PYTEST["line"].finditer(summary):
         yield _pytest_summed_up(match[0], places)
-    for match in _PYTEST_COVERAGE.finditer("\n".join(above)):  # printed before the summary
+    for match in _PYTEST["coverage"].finditer("\n".join(above)):  # printed before the summary
         yield _pytest_summed_up(match[0], places)
 
 
@@ -70,7 +73,7 @@ def _pytest_places(text: str) -> dict[tuple[str, str], str]:
     """Return path and heading → line: the first place in each file that a traceback names."""
     places: dict[tuple[str, str], str] = {}
     heading = ""
-    for match in _PYTEST_TRACEBACK.finditer(text):
+    for match in _PYTEST["traceback"].finditer(text):
         if match["heading"]:
             heading = match["heading"]
         else:
@@ -93,42 +96,22 @@ def _pytest_stable_part(message: str) -> str:
 
     After something of varying length (a temporary path), the cut is elsewhere each time.
     """
-    sure = _PYTEST_VARYING.split(without_volatile(message.removesuffix(_PYTEST_CUT)))[0]
+    sure = _PYTEST["varying"].split(without_volatile(message.removesuffix(_PYTEST_CUT)))[0]
     return sure.rpartition(" ")[0] if sure else ""
 
 
-_CARGO_COMPILE = re.compile(
-    r"^error(?P<code>\[E\d+\])?: (?P<message>[^\n]+)\n +--> (?P<path>[^\n]+?):(?P<place>\d+:\d+)$"
-    r"|^(?P<path2>[^\s:][^:\n]*):(?P<place2>\d+:\d+): "
-    r"error(?P<code2>\[E\d+\])?: (?P<message2>[^\n]+)",
-    re.MULTILINE,
-)
-_CARGO_OTHER = re.compile(r"^error(?:\[E\d+\])?: (?P<message>[^\n]+)", re.MULTILINE)
-_CARGO_FORMAT = re.compile(r"^Diff in (?P<path>[^\n]+?)(?: at line \d+)?:(?:\d+:)?$", re.MULTILINE)
-_CARGO_TARGET = re.compile(r"^ +(?:Running|Doc-tests) (?P<target>[^\n(]+)", re.MULTILINE)
-_CARGO_LIST = re.compile(r"^failures:\n(?P<names>(?:    \S[^\n]*\n)+)", re.MULTILINE)
-_CARGO_SECTION = re.compile(r"^---- (?P<name>[^\n]+) stdout ----$", re.MULTILINE)
-_CARGO_PANIC = re.compile(
-    r"^thread '[^\n]* panicked at (?:(?P<path>[^\s:']+):(?P<place>\d+:\d+))?[^\n]*\n"
-    r"(?P<message>(?:(?!stack backtrace:|note: |\n)[^\n]+\n){1,4})",
-    re.MULTILINE,
-)
-_CARGO_MESSAGE = re.compile(r"^(?:Error: |note: test did not panic)[^\n]*", re.MULTILINE)
 _CARGO_SECTION_CHARS = 4000  # of the output of one test, to find why it failed
-_CARGO_SUMS_UP = re.compile(
-    r"could not compile|\d+ targets? failed|(?:doc)?test failed|aborting due to"
-)
 
 
 def _cargo(text: str) -> Iterator[ParsedFailure]:
     """Yield errors of the compiler, tests that failed, and files that are not formatted."""
     failures = [*_cargo_compile_errors(text), *_cargo_tests(text)]
-    failures += [_cargo_unformatted(match) for match in _CARGO_FORMAT.finditer(text)]
+    failures += [_cargo_unformatted(match) for match in _CARGO["format"].finditer(text)]
     yield from failures or _cargo_other_errors(text)
 
 
 def _cargo_compile_errors(text: str) -> Iterator[ParsedFailure]:
-    for match in _CARGO_COMPILE.finditer(text):
+    for match in _CARGO["compile"].finditer(text):
         fields = {name.rstrip("2"): value for name, value in match.groupdict().items() if value}
         code, path, place = fields.get("code", ""), fields["path"], fields["place"]
         yield ParsedFailure(
@@ -147,18 +130,18 @@ def _cargo_unformatted(match: re.Match[str]) -> ParsedFailure:
 
 
 def _cargo_other_errors(text: str) -> Iterator[ParsedFailure]:
-    for match in _CARGO_OTHER.finditer(text):
-        if not _CARGO_SUMS_UP.match(match["message"]):
+    for match in _CARGO["other"].finditer(text):
+        if not _CARGO["sums_up"].match(match["message"]):
             yield ParsedFailure(title=match[0], message=match["message"])
 
 
 def _cargo_tests(text: str) -> Iterator[ParsedFailure]:
     """Yield the tests that each target lists as failed; the reasons precede the list."""
     begin = 0
-    for number, summary in enumerate(_CARGO_LIST.finditer(text)):
+    for number, summary in enumerate(_CARGO["list"].finditer(text)):
         above = text[begin : summary.start()]
         begin = summary.end()
-        targets = _CARGO_TARGET.findall(above)
+        targets = _CARGO["target"].findall(above)
         target = targets[-1].strip() if targets else ""
         reasons = _cargo_reasons(above)
         for line in summary["names"].splitlines():
@@ -180,28 +163,12 @@ def _cargo_tests(text: str) -> Iterator[ParsedFailure]:
 def _cargo_reasons(text: str) -> dict[str, dict[str, str]]:
     """Return test → the message of its failure, and path and place of its panic."""
     reasons = {}
-    for match in _CARGO_SECTION.finditer(text):
+    for match in _CARGO["section"].finditer(text):
         section = text[match.end() : match.end() + _CARGO_SECTION_CHARS].partition("\n---- ")[0]
-        panic, message = _CARGO_PANIC.search(section), _CARGO_MESSAGE.search(section)
+        panic, message = _CARGO["panic"].search(section), _CARGO["message"].search(section)
         other = {"message": message[0]} if message else {}
         reasons[match["name"]] = panic.groupdict() if panic else other
     return reasons
-
-
-_GO_FAIL = re.compile(r" *--- FAIL: (?P<name>\S+)")
-_GO_ABOUT = re.compile(r"=== (?:RUN|NAME|CONT) +(?P<name>\S+)| *--- (?:PASS|SKIP): ")
-_GO_LOG = re.compile(
-    r"\s+(?P<file>[^\s:]+\.go):(?P<line>\d+): (?P<message>.*)|\s+Error: +\t?(?P<testify>\S.*)"
-)
-_GO_MODULE = re.compile(r"^module\s+\"?(?P<name>[^\s\"]+)", re.MULTILINE)
-_GO_FRAME = re.compile(r"\t(?P<path>[^\s/:][^\s:]*\.go):(?P<line>\d+)(?: .*)?")
-_GO_PANIC = re.compile(r"(?P<message>(?:panic|fatal error): .+)")
-_GO_PACKAGE = re.compile(
-    r"FAIL\s+(?P<name>\S+)(?:\s+(?:[\d.]+s|\(cached\)|\[(?P<why>\w+ failed)\])).*"
-)
-_GO_COMPILE = re.compile(
-    r"(?:vet: )?(?P<path>[^\s:][^:]*\.go):(?P<place>\d+(?::\d+)?): (?P<message>.+)"
-)
 
 
 class _GoPackage:
@@ -215,20 +182,11 @@ class _GoPackage:
         self.panic = ""
         self.panicked_at = ("", "")  # the file and line of the root's first frame
 
-    def test_failed(self, name: str) -> None:
-        self.failed.append(name)
-        self.about = name
-
     def feed(self, message: str, file: str = "", line: str = "") -> None:
         if self.about and file and self.about not in self.messages:
             self.places.setdefault(self.about, (file, line))
         if message and self.about:
             self.messages.setdefault(self.about, message)
-
-    def place_of(self, package: str, test: str) -> tuple[str, str]:
-        """Return where a test has failed: a file, whose folder is that of the package, and line."""
-        file, line = self.places.get(test, ("", ""))
-        return (f"{package}/{file}", line) if file else self.panicked_at
 
     def failures(self, package: str, why: str) -> Iterator[ParsedFailure]:
         """Yield the failures, without a test of which only subtests failed."""
@@ -238,7 +196,8 @@ class _GoPackage:
             message = self.messages.get(name, "")
             title = f"{package} {name}: {message}" if message else f"{package} {name}"
             identity = f"{package}\n{name}"
-            path, line = self.place_of(package, name)
+            file, line = self.places.get(name, ("", ""))  # the file's folder is the package's
+            path, line = (f"{package}/{file}", line) if file else self.panicked_at
             yield ParsedFailure(
                 title=title, message=message, identity=identity, shown=title, place=line, path=path
             )
@@ -251,13 +210,13 @@ def _go_test(text: str) -> Iterator[ParsedFailure]:
     """Yield tests that failed, errors of the compiler, and packages that failed as a whole."""
     package, building, broken = _GoPackage(), False, False
     for line in text.split("\n"):
-        error = _GO_COMPILE.fullmatch(line) if building or line.startswith("vet: ") else None
+        error = _GO["compile"].fullmatch(line) if building or line.startswith("vet: ") else None
         # Errors of the compiler stand below `# package`; a log may have lines that look like them.
         building = line.startswith("# ") or (building and (bool(error) or line[:1] == "\t"))
         if error:
             broken = True
             yield _go_error(error)
-        elif match := _GO_PACKAGE.fullmatch(line):
+        elif match := _GO["package"].fullmatch(line):
             if not (match["why"] and broken):  # else the errors have been reported
                 yield from package.failures(match["name"], match["why"] or "")
             package = _GoPackage()
@@ -274,7 +233,7 @@ def in_module(parsed: list[ParsedFailure], folder_abs: str) -> list[ParsedFailur
     """
     try:
         content = read_regular(f"{folder_abs}/go.mod").decode("utf-8", "replace")
-        named = _GO_MODULE.search(content)
+        named = _GO["module"].search(content)
     except OSError:
         named = None
     prefix = f"{named['name']}/" if named else ""
@@ -297,17 +256,22 @@ def _go_error(match: re.Match[str]) -> ParsedFailure:
 
 
 def _go_read(line: str, package: _GoPackage) -> None:
-    if match := _GO_FAIL.match(line):
-        package.test_failed(match["name"])
-    elif match := _GO_ABOUT.match(line):
+    if match := _GO["fail"].match(line):
+        package.failed.append(match["name"])
+        package.about = match["name"]
+    elif match := _GO["about"].match(line):
         package.about = match["name"] or ""
-    elif match := _GO_PANIC.match(line):
+    elif match := _GO["panic"].match(line):
         package.panic = package.panic or match["message"]
         package.feed(match["message"])
-    elif match := _GO_LOG.fullmatch(line):
+    elif match := _GO["log"].fullmatch(line):
         message = (match["message"] or match["testify"] or "").strip()
         package.feed(message, match["file"] or "", match["line"] or "")
-    elif package.panic and package.panicked_at == ("", "") and (match := _GO_FRAME.fullmatch(line)):
+    elif (
+        package.panic
+        and package.panicked_at == ("", "")
+        and (match := _GO["frame"].fullmatch(line))
+    ):
         package.panicked_at = match["path"], match["line"]
 
 
@@ -333,14 +297,6 @@ class ParsedFailure(Record):
     rule: str = ""
     severity: str = "error"  # or warning, note
     shown: str = ""  # the whole message, where `message` is a part
-
-
-def read_tables() -> dict[str, dict[str, Any]]:
-    """Return the tables of presets.toml by name."""
-    import tomllib  # where there is no preset, nothing reads the table
-
-    with open(os.path.join(os.path.dirname(__file__), "presets.toml"), "rb") as file:
-        return tomllib.load(file)
 
 
 def find(table: dict[str, Any], text: str) -> Iterable[ParsedFailure]:
@@ -453,7 +409,7 @@ _REGION = ("physicalLocation", "region")
 
 def find_results(text: str) -> Iterator[ParsedFailure]:
     """Yield the results that are failures, and are not suppressed."""
-    for run in _list(_log(text), "runs"):
+    for run in _list(_log_and_rest(text)[0], "runs"):
         for result in _list(run, "results"):
             is_failure = find_in(result, ["kind"]) in (None, "fail")
             if is_failure and not _is_suppressed(result):
@@ -474,22 +430,18 @@ def why_log_incomplete(text: str) -> str:
         if find_in(run, ["externalPropertyFileReferences", "results"]):
             return "results of its log are in other files"
         for invocation in _list(run, "invocations"):
-            if why := _why_unsuccessful(run, invocation):
+            if why := _why_unsuccessful(invocation):
                 return why
     return ""
 
 
-def _why_unsuccessful(run: object, invocation: object) -> str:
+def _why_unsuccessful(invocation: object) -> str:
     for note in (note for key in _NOTIFICATIONS for note in _list(invocation, key)):
         if find_in(note, ["level"]) == "error":
-            text = _message(run, None, find_in(note, ["message"]))
+            text = _message(find_in(note, ["message"]))
             return f"its log has an error of the tool: `{plain_line(text, _SHOWN)}`"
     is_successful = find_in(invocation, ["executionSuccessful"]) is True
     return "" if is_successful else "its log does not say `executionSuccessful: true`"
-
-
-def _log(text: str) -> Any:  # noqa: ANN401 - any JSON
-    return _log_and_rest(text)[0]
 
 
 def _log_and_rest(text: str) -> tuple[Any, str]:
@@ -513,48 +465,34 @@ def _is_suppressed(result: object) -> bool:
 
 
 def _fields(run: object, result: object) -> dict[str, str]:
-    index = find_in(result, ["ruleIndex"])
-    index = find_in(result, ["rule", "index"]) if index is None else index
-    rules = ["tool", "driver", "rules"]
-    rule = find_in(run, [*rules, index]) if isinstance(index, int) else None
-    if rule is None:
-        ids = (find_in(result, ["ruleId"]), find_in(result, ["rule", "id"]))
-        same = (each for each in _list(run, *rules) if find_in(each, ["id"]) in ids)
+    rules, index = _list(run, "tool", "driver", "rules"), find_in(result, ["ruleIndex"])
+    if isinstance(index, int):
+        rule = find_in(rules, [index])
+    else:
+        same = (each for each in rules if find_in(each, ["id"]) == find_in(result, ["ruleId"]))
         rule = next(same, None)
-    ids = (["ruleId"], ["rule", "id"])
-    names = (*(find_in(result, keys) for keys in ids), find_in(rule, ["id"]))
     levels = (find_in(result, ["level"]), find_in(rule, ["defaultConfiguration", "level"]))
     location = find_in(result, ["locations", 0])
     lines = [find_in(location, [*_REGION, key]) for key in ("startLine", "startColumn")]
-    numbers = [str(line) for line in lines if isinstance(line, int)]
     return {
         "path": _path(run, find_in(location, _PLACE)),
-        "place": ":".join(numbers),
-        "rule": _text(*names),
+        "place": ":".join(str(line) for line in lines if isinstance(line, int)),
+        "rule": _text(find_in(result, ["ruleId"]), find_in(rule, ["id"])),
         "severity": _text(*levels, "warning"),
-        "message": _message(run, rule, find_in(result, ["message"])),
+        "message": _message(find_in(result, ["message"])),
     }
 
 
 def _path(run: object, artifact: object) -> str:
-    index = find_in(artifact, ["index"])
-    if isinstance(index, int) and not find_in(artifact, ["uri"]):
-        artifact = find_in(run, ["artifacts", index, "location"])
     base = _text(find_in(artifact, ["uriBaseId"]))
     folder = _text(find_in(run, ["originalUriBaseIds", base, "uri"]))
     return unquote(folder + _text(find_in(artifact, ["uri"]))).removeprefix("file://")
 
 
-def _message(run: object, rule: object, message: object) -> str:
-    """Return a message's text, which may be its rule's, with arguments in it."""
-    name = _text(find_in(message, ["id"]))
-    components = (rule, find_in(run, ["tool", "driver"]))
-    keys = (["messageStrings", name, "text"], ["globalMessageStrings", name, "text"])
-    strings = (find_in(each, key) for each, key in zip(components, keys, strict=True))
-    text = _text(find_in(message, ["text"]), *strings)
-    for number, argument in enumerate(_list(message, "arguments")):
-        text = text.replace(f"{{{number}}}", _text(argument))
-    return text
+def _message(message: object) -> str:
+    """Return a message's text; of one whose text is its rule's, the arguments."""
+    arguments = " ".join(filter(None, map(_text, _list(message, "arguments"))))
+    return _text(find_in(message, ["text"])) or arguments
 
 
 def _list(value: object, *keys: str) -> list[Any]:
@@ -567,27 +505,26 @@ def _text(*values: object) -> str:
     return next((value for value in values if value and isinstance(value, str)), "")
 
 
-_TABLES = read_tables()
 PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
     "pytest": _pytest,
     "go-test": _go_test,
     "cargo": _cargo,
-    **{name: partial(find, table) for name, table in _TABLES.items()},
+    **{name: partial(find, table) for name, table in TABLES.items()},
     "sarif": find_results,
 }
 OF_PACKAGES = frozenset({"go-test"})
-OF_JSON = frozenset({"sarif", *(name for name, table in _TABLES.items() if "lines" in table)})
+OF_JSON = frozenset({"sarif", *(name for name, table in TABLES.items() if "lines" in table)})
 
 
 def patterns_of(name: str) -> list[str]:
     """Return the patterns of a tool's failures; none if a function finds them."""
-    patterns: list[str] = _TABLES.get(name, {}).get("patterns", [])
+    patterns: list[str] = TABLES.get(name, {}).get("patterns", [])
     return patterns
 
 
 def preset_of(name: str, *, counts_warnings: bool) -> Callable[[str], Iterable[ParsedFailure]]:
     """Return the function that finds failures. `counts_warnings`: also if there are errors."""
-    table = _TABLES.get(name, {})
+    table = TABLES.get(name, {})
     if counts_warnings and table.get("errors_first"):
         return partial(find, {**table, "errors_first": False})
     return PRESETS[name]

@@ -30,15 +30,6 @@ if TYPE_CHECKING:
 _UNKNOWN = "its time ran out, and nothing shows that it started there"
 
 
-class RemoteResult(Record):
-    """What happened to a gate that was to run on a server."""
-
-    ending: Ending | None = None  # None: it is to run here
-    action_digest: str = ""  # a digest of what has run
-    reused: str = ""  # where the result comes from, if it has not run now
-    output: bytes | None = None  # all of it, if what was written must be forgotten
-
-
 class RemoteAttempt(Record):
     """An attempt that gave no result: the gate runs here."""
 
@@ -78,17 +69,26 @@ class RemoteJob(Job):
         return self._asks, ""
 
     def _take(self, ending: Ending) -> bool:
-        spent_s = time.monotonic() - self.began
-        has_output = len(self.capture.captured()[0]) > len(self._before)
-        result = self._server.result_of(
-            self.due, self._asks, ending, spent_s=spent_s, has_output=has_output
-        )
-        if result.ending is None:
-            return False
-        self.reused, self._action_digest = result.reused, result.action_digest
-        if result.output is not None:
-            self.capture.replace(self._before + result.output)
-        return super()._take(result.ending)
+        server, spent_s = self._server, time.monotonic() - self.began
+        self.reused = self._action_digest = ""
+        end = server.gates.end_of(self._asks, ending)
+        for note in end.notes:
+            server.say(f"{self.gate.name}: {note}")
+        has_started = end.has_started or len(self.capture.captured()[0]) > len(self._before)
+        if ending.ended_by_us or (ending.timed_out and has_started):
+            return super()._take(ending)
+        is_sound = (end.status, end.exit_status == 0) in (("passed", True), ("failed", False))
+        if is_sound and ending.exit_status == 0:
+            self.reused = "the server's cache" if end.is_cached else ""
+            self._action_digest = end.action_digest
+            if end.output is not None:  # what was written must be forgotten
+                self.capture.replace(self._before + end.output)
+            return super()._take(Ending(exit_status=end.exit_status))
+        if ending.timed_out:
+            end = end._replace(reason=_UNKNOWN, is_down=False)
+            spent_s = min(spent_s, self.gate.timeout_s / 2)
+        reason = server.note_failure(self.due, end, spent_s)
+        return not server.gates.falls_back and super()._take(Ending(not_started=reason))
 
     def result(self) -> GateResult:
         """Return how the gate has ended there, before anybody judges it."""
@@ -110,7 +110,7 @@ class RemoteRun:
         *,
         is_urgent: bool,
     ) -> None:
-        self.gates, self._say = gates, say
+        self.gates, self.say = gates, say
         self.place: str = gates.place
         name = f"remote-{digest(gates.place)}"
         self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
@@ -161,7 +161,7 @@ class RemoteRun:
             try:
                 slots = self._pool.take(1, 1, for_s)
             except OSError as error:
-                self._say(f"jobs of {self.place} are not counted with those of other runs: {error}")
+                self.say(f"jobs of {self.place} are not counted with those of other runs: {error}")
                 self._pool.close()
                 self._pool = None
         self._is_full = slots is None
@@ -202,42 +202,18 @@ class RemoteRun:
         """Return a gate that runs there."""
         return RemoteJob(due, admission, changes, context, server=self)
 
-    def result_of(
-        self,
-        due: Due,
-        command: Command | None,
-        ending: Ending,
-        *,
-        spent_s: float,
-        has_output: bool,
-    ) -> RemoteResult:
-        """Return what happened to a gate, after `spent_s`, when its child here has ended."""
-        end, gate = self.gates.end_of(command, ending), due.step.gate.name
-        for note in end.notes:
-            self._say(f"{gate}: {note}")
-        is_unknown = ending.timed_out and not (has_output or end.has_started)
-        if ending.ended_by_us or (ending.timed_out and not is_unknown):
-            return RemoteResult(ending=ending)
-        if is_unknown:
-            end = end._replace(reason=_UNKNOWN, is_down=False)
-        is_sound = ending.exit_status == 0
-        if is_sound and (end.status, end.exit_status == 0) in (("passed", True), ("failed", False)):
-            ended = Ending(exit_status=end.exit_status)
-            reused = "the server's cache" if end.is_cached else ""
-            return RemoteResult(ended, end.action_digest, reused, end.output)
-        reason = (
-            f"could not run on {self.place}: {end.reason.rstrip('.') or 'its output was cut off'}"
-        )
+    def note_failure(self, due: Due, end: Any, spent_s: float) -> str:  # noqa: ANN401 - as `gates`
+        """Return why a gate could not run there; note it if the gate is to run here."""
+        why = end.reason.rstrip(".") or "its output was cut off"
+        reason = f"could not run on {self.place}: {why}"
         if end.is_down and not self._is_down:
             self._is_down = True
             reason += "" if self._must_go else "; no more gates of this run go there"
-        if not self.gates.falls_back:
-            return RemoteResult(ending=Ending(not_started=reason))
-        if is_unknown:
-            spent_s = min(spent_s, due.step.gate.timeout_s / 2)
-        self._attempts[gate, due.generation] = RemoteAttempt(spent_s, reason)
-        self._say(f"{gate}: {reason}; it runs here")
-        return RemoteResult()
+        if self.gates.falls_back:
+            gate = due.step.gate.name
+            self._attempts[gate, due.generation] = RemoteAttempt(spent_s, reason)
+            self.say(f"{gate}: {reason}; it runs here")
+        return reason
 
     def attempt(self, due: Due) -> RemoteAttempt:
         """Return how a gate that runs here now was tried there; empty if it was not."""

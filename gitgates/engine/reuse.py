@@ -67,7 +67,6 @@ class Reuse:
         self._is_audit = repo.env.get(REUSE) == AUDIT
         self._is_off = repo.env.get(REUSE) == OFF  # then only failures count
         self._awaited: dict[str, tuple[str, float]] = {}  # gate → lock of another run, until when
-        self._overdue: set[str] = set()  # gates that were waited for long enough
         self._explained: set[str] = set()  # gates whose passes cannot be reused
 
     def look_up(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Candidate:
@@ -79,11 +78,13 @@ class Reuse:
         if self._is_off:
             return self._for_a_failure(step, make_commands)
         self.record()  # whoever waits for those may be the one that is waited for
-        if self._is_awaited(step.gate):
+        awaited = self._awaited.get(step.gate.name)
+        if awaited and self._is_held(*awaited):
             return Candidate(rest=step, waits=True)
         candidate = self._find(step, make_commands)
         lock_abs = self._lock_abs(candidate)
-        if candidate.rest is None or not lock_abs or step.gate.name in self._overdue:
+        until = awaited[1] if awaited else time.monotonic() + step.gate.timeout_s
+        if candidate.rest is None or not lock_abs or time.monotonic() >= until:
             return candidate
         try:
             make_folder(os.path.dirname(lock_abs))
@@ -92,7 +93,7 @@ class Reuse:
         except OSError:
             return candidate
         if lock_fd < 0:
-            self._awaited[step.gate.name] = lock_abs, time.monotonic() + step.gate.timeout_s
+            self._awaited[step.gate.name] = lock_abs, until
             return Candidate(rest=step, waits=True)
         claimed = candidate._replace(claim=(lock_abs, lock_fd))
         # Who held the lock a moment ago may have recorded a pass.
@@ -198,17 +199,11 @@ class Reuse:
     def _look(self, earlier: VisibleContent | None = None) -> VisibleContent:
         return VisibleContent(self._repo, self._checkout, earlier)
 
-    def _is_awaited(self, gate: Gate) -> bool:
-        """Return whether another process still runs the same."""
-        lock_abs, until = self._awaited.pop(gate.name, ("", 0.0))
-        if not lock_abs:
-            return False
+    def _is_held(self, lock_abs: str, until: float) -> bool:
+        """Return whether another process still runs the same, and may be waited for."""
         lock_fd = lock_file(lock_abs, flags=os.O_RDWR)
         if lock_fd < 0 and os.path.exists(lock_abs) and time.monotonic() < until:
-            self._awaited[gate.name] = lock_abs, until
             return True
-        if lock_fd < 0 and time.monotonic() >= until:
-            self._overdue.add(gate.name)
         if lock_fd >= 0:
             os.close(lock_fd)
         self._is_stale = True
@@ -262,7 +257,11 @@ class Reuse:
             rest = step._replace(paths=tuple(path for path in step.paths if path not in passed))
             reused = f"{len(passed)} of {len(step.paths)} files" if passed else ""
         elif run:
-            place = f" in {run.depends.root_abs}" if run.depends.root_abs != self._root_abs else ""
+            place = (
+                f" in {run.depends.root_abs}"
+                if run.depends.root_abs != self._place.root_abs
+                else ""
+            )
             reused = f"{run.hook}{place}, {proofs.age(run.time_s)}"
         if self._is_audit and reused:
             return Candidate(rest=step, reused=reused, observer=observer)
@@ -271,10 +270,6 @@ class Reuse:
             return Candidate(reused=reused, maker=maker)
         why_not = observer.difference
         return Candidate(rest=rest, reused=reused, observer=observer, why_not=why_not, maker=maker)
-
-    @property
-    def _root_abs(self) -> str:
-        return self._place.root_abs
 
     def _declared(self, step: Step, observed: Candidate, commands: list[Command]) -> Candidate:
         """Return the pass by what is declared, for a gate that is not observed."""

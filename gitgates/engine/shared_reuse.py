@@ -12,8 +12,7 @@ from gitgates.core.errors import GitgatesError
 from gitgates.engine.declared import Declarations
 from gitgates.engine.plan import is_reusable
 from gitgates.engine.reuse import Candidate, Reuse
-from gitgates.engine.signed_keys import digest, key_of, maker_of
-from gitgates.engine.visible_content import VisibleContent
+from gitgates.engine.signed_keys import key_of, maker_of
 from gitgates.store.proofs import BELIEVED, age
 
 TYPE_CHECKING = False
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Command, Decision, GateResult, Plan, Step
     from gitgates.engine.signed_keys import FoundPass
+    from gitgates.engine.visible_content import VisibleContent
     from gitgates.git.repo import Repo
 
     MakeCommands: TypeAlias = Callable[[Step], list[Command]]
@@ -93,7 +93,7 @@ class SharedReuse(Reuse):
 
     def _look(self, earlier: VisibleContent | None = None) -> VisibleContent:
         self._keys = {}
-        return VisibleContent(self._repo, self._checkout, earlier, sha256=digest)
+        return super()._look(earlier)
 
     def _write(self, candidate: Candidate, rest: Step, result: GateResult) -> None:
         if result.action_digest:  # who signs has not run it

@@ -6,7 +6,6 @@ the signer, is a question of trust.
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from gitgates.core.environ import is_ci
@@ -14,6 +13,7 @@ from gitgates.core.record import Record
 from gitgates.core.types import BY_FILE
 from gitgates.engine.command import gate_env, make_commands, with_hook
 from gitgates.engine.declared import seen_paths
+from gitgates.engine.visible_content import digest
 from gitgates.hosts import is_called_by_agent
 from gitgates.proc.call import argument_limit
 from gitgates.store.proofs import definition
@@ -34,14 +34,6 @@ class FoundPass(Record):
 
     signer: str  # the identity
     time_s: float  # when the gate ran, since the epoch
-
-
-def digest(*parts: bytes | str) -> str:
-    """Return the SHA-256 of some texts, in this order, as hex digits."""
-    texts = [
-        part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part for part in parts
-    ]
-    return hashlib.sha256(b"".join(b"%d:%b" % (len(text), text) for text in texts)).hexdigest()
 
 
 def definition_sha256(gate: Gate) -> str:

@@ -3,10 +3,8 @@
 What git would store does not count: it may convert files, or be told to overlook changes. A file is
 hashed again only if its `lstat` has changed:
 
-content.cache          path → what `lstat` said, and the digest
-content-sha256.cache   the same if other machines count: no two contents may share a digest;
-                       with the SHA-256 of the bytes alone
-N.content              that of a private checkout
+content.cache   path → what `lstat` said, and the digests
+N.content       that of a private checkout
 """
 
 from __future__ import annotations
@@ -20,27 +18,41 @@ from gitgates.core.record import lazy
 from gitgates.engine.match import select
 from gitgates.git.repo import Git, nul_split, without_git
 from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
-from gitgates.store.proofs import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import TypeAlias
 
     from gitgates.git.repo import Repo
 
     # Kept bits of the mode, size, inode, mtime and ctime in ns.
     Facts: TypeAlias = tuple[int, int, int, int, int]
-    # With a digest of path, type, execute bit and bytes; and of the bytes alone, if by SHA-256.
+    # With a digest of path, type, execute bit and bytes; and of the bytes alone.
     FileState: TypeAlias = tuple[Facts, bytes, bytes]
 
 _LISTING = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-_VERSION = 2  # of the cache
+_VERSION = 3  # of the cache
 _KEPT_BITS = 0o170100  # the type, and whether the owner may execute it
 MOST_BYTES = 256 << 20  # hashed at once; in another run, it goes on from there
 # A file that is written twice within a tick of the kernel's clock may look the same.
 _TICK_NS = 20_000_000
 _SECOND_NS = 1_000_000_000
+
+
+def digest(*parts: bytes | str) -> str:
+    """Return the SHA-256 of some texts, in this order, as hex digits."""
+    texts = [
+        part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part for part in parts
+    ]
+    return digest_of_bytes(b"".join(b"%d:%b" % (len(text), text) for text in texts)).hex()
+
+
+def digest_of_bytes(content: bytes) -> bytes:
+    """Return the SHA-256: no two contents have the same, whoever made them."""
+    from hashlib import sha256  # most hooks look at no content
+
+    return sha256(content).digest()
 
 
 class UnknownContentError(GitgatesError):
@@ -56,18 +68,14 @@ class VisibleContent:
         checkout: Repo | None,
         earlier: VisibleContent | None = None,
         *,
-        sha256: Callable[..., str] | None = None,
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._root_abs = (checkout or repo).root_abs
         self._git = (checkout or repo).git
-        self._is_sha256 = bool(sha256)
-        self._digest = sha256 or digest
         self._most_bytes = most_bytes
-        name = "content-sha256.cache" if sha256 else "content.cache"
-        self._cache_abs = "" if checkout else f"{repo.state_abs}/{name}"
-        if checkout and sha256:
-            from gitgates.store.slots import content_file  # if other machines count
+        self._cache_abs = f"{repo.state_abs}/content.cache"
+        if checkout:
+            from gitgates.store.slots import content_file  # few runs have one
 
             self._cache_abs = content_file(checkout.root_abs)
         self._began_ns = time.time_ns()
@@ -78,7 +86,7 @@ class VisibleContent:
     @lazy
     def names(self) -> str:
         """Return a digest of the paths of all files. Raises: GitgatesError or OSError."""
-        return self._digest("\0".join(self.states))
+        return digest("\0".join(self.states))
 
     def identity_of(self, paths: Iterable[str]) -> str:
         """Return a digest of some files that no other content has; missing files do not count.
@@ -86,7 +94,7 @@ class VisibleContent:
         Raises: GitgatesError or OSError.
         """
         states = self.states
-        return self._digest(b"".join([states[path][1] for path in paths if path in states]))
+        return digest(b"".join([states[path][1] for path in paths if path in states]))
 
     def select(
         self, files: tuple[str, ...] | None, exclude: tuple[str, ...] = ()
@@ -132,7 +140,8 @@ class VisibleContent:
                         left -= now.st_size
                         if left < 0:
                             raise UnknownContentError(f"`{path}` is too large")
-                        state = facts, *self._hash(path, mode, _read(path_abs, mode))
+                        alone = digest_of_bytes(_read(path_abs, mode))
+                        state = facts, bytes.fromhex(digest(path, b"%o" % mode, alone)), alone
                     states[path] = state
         finally:
             self._keep(states, known)
@@ -145,18 +154,10 @@ class VisibleContent:
     def _paths(self, git: Git) -> Iterable[str]:
         return _list(git)
 
-    def _hash(self, path: str, mode: int, content: bytes) -> tuple[bytes, bytes]:
-        if not self._is_sha256:
-            return bytes.fromhex(self._digest(path, b"%o" % mode, content)), b""
-        from hashlib import sha256  # if other machines count
-
-        alone = sha256(content).digest()
-        return bytes.fromhex(self._digest(path, b"%o" % mode, alone)), alone
-
     def _known(self) -> dict[str, FileState]:
         if self.settled:
             return self.settled
-        version, known = (read_cached(self._cache_abs) if self._cache_abs else None) or (0, {})
+        version, known = read_cached(self._cache_abs) or (0, {})
         return known if version == _VERSION else {}
 
     def _keep(self, states: dict[str, FileState], known: dict[str, FileState]) -> None:
@@ -167,7 +168,7 @@ class VisibleContent:
             for path, state in states.items()
             if known.get(path) is state or not _is_racy(state[0], before_ns)
         }
-        if self._cache_abs and self.settled != known:
+        if self.settled != known:
             try:
                 make_folder(os.path.dirname(self._cache_abs))
                 replace_cached(self._cache_abs, (_VERSION, self.settled), sync=False)

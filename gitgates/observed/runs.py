@@ -111,18 +111,13 @@ def _read(path_abs: str) -> ObservedRun | None:
 
 def _make_room(folder_abs: str) -> None:
     """If there are too many gates, remove those that have not run for longest."""
-    changed: dict[str, float] = {}
-    with os.scandir(folder_abs) as entries:
-        for entry in entries:
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    changed[entry.path] = entry.stat().st_mtime
-            except OSError:
-                continue  # another run has removed it
-    for path_abs in sorted(changed, key=changed.__getitem__)[: max(len(changed) - _MOST_GATES, 0)]:
-        try:
+    try:
+        with os.scandir(folder_abs) as entries:
+            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+        oldest = sorted((entry.stat().st_mtime, entry.path) for entry in folders)[:-_MOST_GATES]
+        for _time, path_abs in oldest:
             for name in os.listdir(path_abs):
                 remove_file(f"{path_abs}/{name}")
             os.rmdir(path_abs)
-        except OSError:
-            continue  # another run has removed it, or writes to it
+    except OSError:
+        return  # another run removes it, or writes to it: the next time

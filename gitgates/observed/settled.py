@@ -8,6 +8,7 @@ state after the run counts instead.
 from __future__ import annotations
 
 import os
+import re
 import stat
 
 from gitgates.observed.command import privileged
@@ -205,12 +206,10 @@ def _is_consistent(how: int, state: str) -> bool:
 
 
 _MOST_INTERPRETERS = 4  # an interpreter may itself be a script
-_HEAD_BYTES = 256  # the kernel reads no more of a script, either
-_MOST_HEADERS = 64
-_LOADER = 3  # PT_INTERP
-# For 32 and 64 bits: where the file header has the offset, size and number of the program headers,
-# and where a program header has the offset and size of its segment. Source: elf(5).
-_LAYOUTS = {1: (4, 28, 42, 4, 16), 2: (8, 32, 54, 8, 32)}
+_SCRIPT_BYTES = 256  # the kernel reads no more of a script, either
+_HEAD_BYTES = 4096
+# The name that PT_INTERP leads to, which linkers place behind the headers. Source: elf(5).
+_LOADER = re.compile(rb"\0(/[^\0\n]{1,255})\0")
 
 
 def interpreters(program_abs: str) -> Iterator[str]:
@@ -223,7 +222,7 @@ def interpreters(program_abs: str) -> Iterator[str]:
         try:
             with open(program_abs, "rb") as file:
                 program_abs = _interpreter(file)
-        except (OSError, ValueError, OverflowError):
+        except (OSError, ValueError):
             return
         if not program_abs:
             return
@@ -235,24 +234,7 @@ def interpreters(program_abs: str) -> Iterator[str]:
 def _interpreter(file: BinaryIO) -> str:
     head = file.read(_HEAD_BYTES)
     if head.startswith(b"#!"):
-        words = head[2:].split(b"\n")[0].split()
+        words = head[2:_SCRIPT_BYTES].split(b"\n")[0].split()
         return os.fsdecode(words[0]) if words else ""
-    if head.startswith(b"\x7fELF") and len(head) == _HEAD_BYTES and head[4] in _LAYOUTS:
-        return os.fsdecode(_loader(file, head).rstrip(b"\0"))
-    return ""
-
-
-def _loader(file: BinaryIO, head: bytes) -> bytes:
-    width, start_at, size_at, place_at, length_at = _LAYOUTS[head[4]]
-
-    def number(data: bytes, at: int, size: int) -> int:
-        return int.from_bytes(data[at : at + size], "little" if head[5] == 1 else "big")
-
-    start, size = number(head, start_at, width), number(head, size_at, 2)
-    for index in range(min(number(head, size_at + 2, 2), _MOST_HEADERS)):
-        file.seek(start + index * size)
-        header = file.read(size)
-        if number(header, 0, 4) == _LOADER:
-            file.seek(number(header, place_at, width))
-            return file.read(min(number(header, length_at, width), 4096))
-    return b""
+    loader = _LOADER.search(head) if head.startswith(b"\x7fELF") else None
+    return os.fsdecode(loader[1]) if loader and os.path.exists(loader[1]) else ""

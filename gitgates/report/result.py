@@ -13,7 +13,7 @@ import time
 
 from gitgates.core.clean import utf8
 from gitgates.core.record import Record
-from gitgates.core.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
+from gitgates.core.types import BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
 from gitgates.engine.walk import CANCELLED, new_failures
 from gitgates.store.log import utc
 
@@ -399,35 +399,6 @@ def turn_cost(turn: dict[str, Any]) -> str:
     """Return the cost of a turn: seconds, and tokens if the client reported them."""
     tokens = f", {turn['tokens']:,} tokens" if turn.get("tokens") is not None else ""
     return f"{turn['seconds']:.1f} s{tokens}"
-
-
-def last_decision(document: dict[str, Any]) -> Decision:
-    """Return the decision of the last attempt, read back: without what `result.json` leaves out."""
-    attempt = document["quality_gates"]["attempts"][-1]
-    visits = tuple(
-        Visit(
-            result=GateResult(
-                gate=result["name"],
-                status=result["status"],
-                exit_status=result.get("exit_code"),
-                signal=result.get("signal"),
-                duration_s=result["duration_seconds"],
-                output=result["output"].encode(),
-                reason=result.get("reason", ""),
-                changed_paths=tuple(result.get("changed_paths", ())),
-            ),
-            verdict=(ALLOW, WARN, BLOCK, STOP)[VERDICTS.index(result["verdict"])],
-            action=result["action"],
-        )
-        for result in attempt["results"]
-    )
-    return Decision(
-        max((visit.verdict for visit in visits), default=ALLOW),
-        decided_by=attempt["asked"],
-        reason=attempt["reason"],
-        visits=visits,
-        not_run=tuple(attempt.get("not_run", ())),
-    )
 
 
 def is_sound(document: object) -> bool:

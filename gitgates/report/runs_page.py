@@ -10,8 +10,7 @@ from collections import Counter
 
 from gitgates.core.clean import counted, plain_line
 from gitgates.core.record import Record
-from gitgates.report.html import render
-from gitgates.report.page import TONES, series
+from gitgates.report.page import TONES, render, series
 from gitgates.report.result import attempts_made, failed_gates
 from gitgates.report.statistics import failures_found, gate_stats, outcome_word, trends
 from gitgates.store.log import utc

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.agent_types import Payload
     from gitgates.core.errors import ConfigError
-    from gitgates.core.types import Verdict
+    from gitgates.core.types import Decision, Verdict
     from gitgates.engine.listener import Listener
     from gitgates.files.looked import Look
     from gitgates.git.repo import Repo
@@ -93,6 +93,7 @@ class Call:
         self.by_hand = False  # a verb runs the gates, and no event
         self.until_s = float("inf")  # by `time.monotonic`: when the host's answer is due
         self.listener: Listener | None = None  # gets the progress of the gates
+        self.decision: Decision | None = None  # of the gates, once saved
         self.more_s = 0.0  # what policies may take beside the gates
         self._look_of = look_of  # of the recorder, as long as no gate has written
         self.last_before = ""  # the key of the event before this one

@@ -109,6 +109,7 @@ class GateRun(Listener):
         `overrides`: fields of the AttemptReport that differ from those of the gates alone.
         """
         call, payload, config = self.call, self.call.payload, self.call.config
+        call.decision = decision
         fields = {
             "hook": payload.event,
             "host": payload.host,

@@ -7,7 +7,7 @@ from gitgates.core.clean import counted, first_few
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.policy import functions_of
 from gitgates.core.types import Config
-from gitgates.engine.match import selects_any
+from gitgates.engine.match import select
 from gitgates.git.repo import Repo
 
 TYPE_CHECKING = False
@@ -38,13 +38,13 @@ def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
     intended. Raises: GitError if git fails.
     """
     selecting = [(gate, gate.files) for gate in config.gates if gate.files]
-    tracked = repo.git.names("ls-files", "-z") if selecting else []
+    tracked = tuple(repo.git.names("ls-files", "-z")) if selecting else ()
     about_message = [hook for hook in config.hooks if hook.name in _MESSAGE_HOOKS]
     for gate, files in selecting:
         patterns = f"its `files` = {show(list(files))}"
-        if tracked and not selects_any(tracked, files, gate.exclude):
+        if tracked and not select(tracked, files, gate.exclude):
             yield gate.name, f"{patterns} match none of {counted(len(tracked), 'tracked file')}"
-        if selects_any((".git/COMMIT_EDITMSG",), files, gate.exclude):
+        if select((".git/COMMIT_EDITMSG",), files, gate.exclude):
             continue
         for name in (hook.name for hook in about_message if gate.name in hook.gates):
             yield gate.name, f"{patterns} never match in {name}, which has only the message"

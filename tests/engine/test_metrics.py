@@ -111,7 +111,7 @@ def test_a_ratchet_without_numbers_is_a_mistake() -> None:
 )
 def test_the_last_match_that_is_a_number_counts(output: bytes, found: dict[str, float]) -> None:
     gate = Gate(name="g", metrics=(("n", r"^TOTAL ([\d.]+)%", "higher"),))
-    assert find_numbers(gate, output) == (found, "")
+    assert find_numbers(gate, output) == found
 
 
 # What is recorded, and for which content

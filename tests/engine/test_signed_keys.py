@@ -11,7 +11,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.core.types import Event, Gate, Hook, Plan, Step
-from gitgates.engine.signed_keys import commands_for, definition_sha256, digest, key_of
+from gitgates.engine.signed_keys import commands_for, definition_sha256, key_of
 from gitgates.engine.visible_content import UnknownContentError, VisibleContent
 from gitgates.git.repo import find_repo
 
@@ -35,7 +35,7 @@ class Machine:
         event = Event(host="manual", name="manual", root_abs=repo.root_abs)
         plan = Plan(event=event, hook=Hook("manual"), listed=(gate.name,), steps=(step,))
         commands = commands_for(plan, repo)(step._replace(paths=()))
-        return key_of(step, commands, repo.root_abs, VisibleContent(repo, None, sha256=digest))
+        return key_of(step, commands, repo.root_abs, VisibleContent(repo, None))
 
 
 @pytest.fixture(name="pair")

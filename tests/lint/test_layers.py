@@ -39,7 +39,7 @@ COLD = (
     *("features/remote/connection.py", "features/remote/execution.py"),
     "features/remote/log_stream.py",
     *("features/remote/outputs.py", "features/remote/protos.py", "features/remote/storage.py"),
-    "report/html.py",  # renders pages, with jinja2
+    "report/page.py",  # renders pages, with jinja2
     "core/yaml_load.py",
     "edit/blocks.py",
 )

@@ -205,6 +205,7 @@ def test_interpreters(tmp_path: Path) -> None:
 def test_a_loader_of_any_name(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
     loader = f"{tmp_path}/loader"
+    Path(loader).touch()
     argv = ["gcc", f"-Wl,--dynamic-linker={loader}", "-o", "a", "a.c"]
     subprocess.run(argv, cwd=tmp_path, check=True)
     assert [*interpreters(str(tmp_path / "a"))] == [loader]

@@ -26,7 +26,7 @@ gates = ["test"]
 [hooks.Stop]
 gates = ["test"]
 """
-SAID = b"the pattern of `coverage` took longer than 5 s on its output"
+SAID = b"the patterns of its metrics took longer than 5 s on its output"
 
 
 @pytest.mark.nightly

@@ -17,7 +17,7 @@ from gitgates.core.types import ALLOW, BLOCK, Config, GateResult, Visit
 from gitgates.features.headless import run_state
 from gitgates.features.headless.constraints import settings_of
 from gitgates.features.headless.defaults import with_default_gates
-from gitgates.features.headless.executor import Executor, decision_of
+from gitgates.features.headless.executor import Executor
 from gitgates.features.headless.outcomes import HOOK, OUTCOMES, HeadlessOptions
 from gitgates.features.headless.recovery import begin, recover
 from gitgates.features.headless.resume import find_conversation
@@ -281,7 +281,7 @@ def _require_possible(repo: Repo, options: HeadlessOptions) -> None:
 
 def _write_junit(path: str, ended: Ended, executor: Executor) -> None:
     """Write the gates of the last attempt, which are what the run comes to, and the run itself."""
-    decision, (status, words) = decision_of(executor.run_abs), OUTCOMES[ended.outcome]
+    decision, (status, words) = executor.decision, OUTCOMES[ended.outcome]
     seconds = sum(turn["seconds"] for turn in executor.turns)
     result = GateResult(
         gate=HOOK, status="failed" if status else "passed", reason=words, duration_s=seconds

@@ -27,7 +27,7 @@ from gitgates.features.headless.turn import (
 )
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.report.artifacts import add_headless, read_result, save
-from gitgates.report.result import AttemptReport, last_decision, turn_cost
+from gitgates.report.result import AttemptReport, turn_cost
 from gitgates.session.breaker import BLOCKED, EXHAUSTED, PASSED
 from gitgates.session.call import Call
 from gitgates.session.driver import decide_alone
@@ -74,6 +74,7 @@ class Executor:
         self.notes: list[str] = []
         self.session = options.earlier.session if options.earlier else ""  # of the agent
         self.denied = self.attempts = 0
+        self.decision = Decision(ALLOW)  # of the last attempt
         self.ends_at = time.monotonic() + options.budget_s
 
     def execute(self) -> Ended:
@@ -251,13 +252,14 @@ class Executor:
         call.read()
         before = sum(round_.hook == HOOK for round_ in call.session.rounds)
         verdict = decide_alone(call)
+        self.decision = call.decision or self.decision
         rounds = [round_ for round_ in call.session.rounds if round_.hook == HOOK]
         outcome = "stopped" if verdict.level >= BLOCK else "unchecked"
         if len(rounds) > before:
             outcome = rounds[-1].outcome
         if outcome == PASSED and verdict.level >= BLOCK:
             outcome = BLOCKED  # a policy other than the gates has blocked
-        visits = decision_of(self.run_abs).visits
+        visits = self.decision.visits
         if outcome == PASSED and all(visit.result.status in _UNCHECKED for visit in visits):
             outcome = "unchecked"
         terminal = {gate.name for gate in self.config.gates if gate.terminal}
@@ -310,7 +312,7 @@ class Executor:
 
     def _pass(self, staged: Staged, notes: list[str]) -> Ended:
         """Bring the commit to where it belongs; say what else is not as it was."""
-        decision, tip, state = decision_of(self.run_abs), self.repo.head, self.state
+        decision, tip, state = self.decision, self.repo.head, self.state
         notes += self.ground.hidden_note(staged)
         notes += [
             f"gate `{visit.result.gate}` checked nothing: "
@@ -368,6 +370,7 @@ class Executor:
         return ended._replace(notes=(*notes, *trouble), attempts=self.attempts)
 
     def _save(self, decision: Decision, outcome: str, text: str) -> None:
+        self.decision = decision
         attempt = AttemptReport(
             hook=HOOK,
             host=HOOK,
@@ -384,9 +387,3 @@ class Executor:
 
     def _phase(self, text: str, attempt: int) -> None:
         self.listener.phase(f"attempt {attempt} of {self.hook.attempts}: {text}")
-
-
-def decision_of(run_abs: str) -> Decision:
-    """Return the decision of the last attempt; of no report, one without gates."""
-    document = read_result(run_abs)
-    return last_decision(document) if document else Decision(ALLOW)

@@ -8,8 +8,7 @@ import stat
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import GitgatesError
 from gitgates.engine.match import select
-from gitgates.engine.signed_keys import digest
-from gitgates.engine.visible_content import VisibleContent
+from gitgates.engine.visible_content import VisibleContent, digest
 from gitgates.git.repo import find_repo, without_git
 from gitgates.git.secret_files import is_secret_variable, secret_named
 from gitgates.store.files import link_out
@@ -91,7 +90,7 @@ class Inputs:
     ) -> None:
         is_checkout = os.path.realpath(root_abs) != os.path.realpath(repo.root_abs)
         checkout = find_repo(root_abs, without_git(repo.env)) if is_checkout else None
-        content = VisibleContent(repo, checkout, sha256=digest, most_bytes=_MOST_BYTES)
+        content = VisibleContent(repo, checkout, most_bytes=_MOST_BYTES)
         # Path → the folder that it is relative to, and the state of the file.
         self.files: dict[str, tuple[str, FileState]] = {}
         self.targets: dict[str, str] = {}  # of links
@@ -160,7 +159,7 @@ class Inputs:
         # What git does not ignore is sent as the gate sees it, and not as the user has it.
         users: Container[str] = ()
         if not repo.git.ignored((path,)):  # also if it cannot tell: in a submodule
-            users = VisibleContent(repo, None, sha256=digest, most_bytes=_MOST_BYTES).states
+            users = VisibleContent(repo, None, most_bytes=_MOST_BYTES).states
         ignored = [each for each in states if each not in others and each not in users]
         if states and not ignored:
             self._refuse(f"git ignores nothing in `{visible_line(path)}`", _NOT_IGNORED)
@@ -197,7 +196,7 @@ class IgnoredContent(VisibleContent):
     """A file or folder that git ignores, in the user's working tree."""
 
     def __init__(self, repo: Repo, path: str) -> None:
-        super().__init__(repo, None, sha256=digest, most_bytes=_MOST_BYTES)
+        super().__init__(repo, None, most_bytes=_MOST_BYTES)
         self._path = path = path.rstrip("/")
         self._cache_abs = f"{repo.state_abs}/content-{digest(path)[:16]}.cache"
 
