@@ -267,12 +267,16 @@ def trends(proofs: Iterable[Proof]) -> list[dict[str, Any]]:
 
 
 def mark_fixed(documents: Iterable[dict[str, Any]], proofs: Iterable[Proof]) -> None:
-    """Mark as `fixed` each failed run whose failed gates have all passed later in that tree."""
+    """Mark as `fixed` each failed run whose failed gates have all passed later in that tree.
+
+    If only a policy has blocked, a later run of the session must have passed.
+    """
     documents = [*documents]
     failed = [
         document
         for document in documents
-        if failed_gates(document) and "headless" not in document
+        if (failed_gates(document) or document["outcome"] == "blocked")
+        if "headless" not in document
         if OUTCOMES[document["outcome"]][0] == "failed"
     ]
     if not failed:
@@ -284,6 +288,11 @@ def mark_fixed(documents: Iterable[dict[str, Any]], proofs: Iterable[Proof]) -> 
         for result in attempt["results"]
         if result["passed"]
     ]
+    passes += [
+        (document["root"], session, _time_of(document, document["quality_gates"]["attempts"][-1]))
+        for document in documents
+        if (session := document.get("session")) and OUTCOMES[document["outcome"]][0] == "passed"
+    ]
     passes += [(p.root_abs, p.gate, p.time_s) for p in proofs if p.status == "passed"]
     newest: dict[tuple[str, str], float] = {}
     for root, gate, time_s in passes:
@@ -291,7 +300,8 @@ def mark_fixed(documents: Iterable[dict[str, Any]], proofs: Iterable[Proof]) -> 
     for document in failed:
         failed_s = _time_of(document, document["quality_gates"]["attempts"][-1])
         document["fixed"] = all(
-            newest.get((document["root"], gate), 0.0) > failed_s for gate in failed_gates(document)
+            newest.get((document["root"], name), 0.0) > failed_s
+            for name in failed_gates(document) or [document.get("session", "")]
         )
 
 

@@ -73,6 +73,16 @@ def test_a_run_whose_gates_passed_is_listed_as_blocked_by_the_review(repo: Repo)
     assert repo.gitgates("runs").stdout.rstrip().endswith(b"  passed")
 
 
+def test_it_is_listed_as_fixed_once_a_later_run_of_the_session_passes(repo: Repo) -> None:
+    agent = changed(repo, CHECK + '[hooks.Stop]\ngates = ["check", "review"]\n')
+    reason(agent.stop())
+    say(agent, "review", "skip", "--reason", "generated")
+    agent.edit("b.py", "x = 1\n")
+    assert "decision" not in agent.stop(again=True, last_assistant_message="2")
+    newest, first = repo.gitgates("runs").stdout.decode().splitlines()[1:]
+    assert (newest.split()[-1], first.split("  ")[-1]) == ("passed", "fixed: review")
+
+
 def test_only_what_is_there_is_named(repo: Repo, tmp_path: Path) -> None:
     agent = changed(repo)
     plugin = tmp_path / "plugin"
