@@ -21,8 +21,8 @@ from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings.base import HookSettings
 from gitgates.session import agent_needs
 from gitgates.session.needs import agents_wanted, gates_on, is_reason
-from gitgates.setup.install import agent_files, agents
-from gitgates.setup.install.agent_files import AgentFile
+from gitgates.setup.install import agents
+from gitgates.setup.install.agents import AgentFile
 from gitgates.verbs.repository import WRITE_A_GATE, configuration
 
 _RULES = "the rules of the gates"
@@ -32,12 +32,12 @@ _NO_AGENT_HOOKS = (
     "run when it stops\n  To add gates: gitgates init --agent {}"
 )
 _CHANGES = {
-    agent_files.MISSING: "written",
-    agent_files.OLD: "updated",
-    agent_files.CURRENT: "already exists",
-    agent_files.EDITED: _LEFT,
-    agent_files.FOREIGN: "already exists, was not created by gitgates, and is used unchanged",
-    agent_files.DANGLING: "is a broken symbolic link; left unchanged",
+    agents.MISSING: "written",
+    agents.OLD: "updated",
+    agents.CURRENT: "already exists",
+    agents.EDITED: _LEFT,
+    agents.FOREIGN: "already exists, was not created by gitgates, and is used unchanged",
+    agents.DANGLING: "is a broken symbolic link; left unchanged",
 }
 
 
@@ -60,10 +60,10 @@ def install(
     entries = agent_needs.entries(config, agent)
     settings, host = agent_settings(agent), agent_host(agent)
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
-    folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
+    folder_abs = agent_host(agent).scopes(repo.root_abs, environ.read())[scope]
     name = display_path(path_abs, repo.root_abs)
     texts, remarks = _select_files(config, agent, folder_abs, repo)
-    files = agent_files.plan(folder_abs, texts, agent)
+    files = agents.plan_files(folder_abs, texts, agent)
     if print_only:
         click.echo(settings.add(None, entries, start, name), nl=False)
         for path, text in texts.items():
@@ -231,9 +231,9 @@ def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | No
 def uninstall(repo: Repo, agent: str, scope: str) -> None:
     """Remove the hooks from the settings of a scope, the written files and the block of rules."""
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
-    folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
+    folder_abs = agent_host(agent).scopes(repo.root_abs, environ.read())[scope]
     name = display_path(path_abs, repo.root_abs)
-    files = agent_files.plan(folder_abs, {}, agent)
+    files = agents.plan_files(folder_abs, {}, agent)
     _require_inside(repo, scope, path_abs, *_files_to_write(folder_abs, files))
     before = user_file.read(path_abs)
     after = None if before is None else agent_settings(agent).remove(before, name)
@@ -291,17 +291,15 @@ def _require_inside(repo: Repo, scope: str, *paths_abs: str) -> None:
 
 def _files_to_write(folder_abs: str, files: tuple[AgentFile, ...]) -> list[str]:
     """Return the files to write."""
-    return [
-        os.path.join(folder_abs, file.path) for file in files if file.state in agent_files.WRITTEN
-    ]
+    return [os.path.join(folder_abs, file.path) for file in files if file.state in agents.WRITTEN]
 
 
 def _select_files(
     config: Config, agent: str, folder_abs: str, repo: Repo
 ) -> tuple[dict[str, str], list[str]]:
     """Return the configured files in a folder, and messages about sub-agents."""
-    texts, host = agent_files.needed_texts(config, agent), agent_settings(agent)
-    existing = agent_files.agents_in(folder_abs, agent) if texts else {}
+    texts, host = agents.needed_texts(config, agent), agent_settings(agent)
+    existing = agents.agents_in(folder_abs, agent) if texts else {}
     remarks = []
     for subagent in agents_wanted(config) if texts else ():
         path = f"{host.AGENTS}/{subagent.name}.md"
@@ -327,11 +325,11 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
     """
     for file in files:
         is_wanted = file.after is not None
-        if file.state == agent_files.OLD or (is_wanted and file.state == agent_files.MISSING):
-            agent_files.apply(folder_abs, file)
-        elif not is_wanted and file.state != agent_files.EDITED:
+        if file.state == agents.OLD or (is_wanted and file.state == agents.MISSING):
+            agents.write_file(folder_abs, file)
+        elif not is_wanted and file.state != agents.EDITED:
             continue
-        change = _CHANGES[file.state] if is_wanted or file.state != agent_files.OLD else "removed"
+        change = _CHANGES[file.state] if is_wanted or file.state != agents.OLD else "removed"
         click.echo(f"{display_path(os.path.join(folder_abs, file.path), repo.root_abs)}: {change}")
 
 

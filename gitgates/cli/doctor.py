@@ -11,7 +11,7 @@ from gitgates.core.clean import counted, utf8, visible, visible_line
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS
 from gitgates.setup.doctor.checks import examine
-from gitgates.setup.doctor.findings import survey
+from gitgates.setup.doctor.hooks import survey
 from gitgates.setup.doctor.prove import prove
 from gitgates.verbs.finding import Finding
 from gitgates.verbs.output import format_option, stdout

@@ -119,7 +119,7 @@ def command(*, dry_run: bool, tries: bool | None, limit_s: float, agent: str | N
     inspection = inspect_project(root_abs, environ.read())
     for_agent = bool(agent) or wants_agent(root_abs)
     choice = choose(inspection)
-    edit = propose(root_abs, choice, inspection.setup, with_agent=for_agent)
+    edit = propose(root_abs, choice, inspection.setup, agent=for_agent)
     for trouble in inspection.troubles:
         click.echo(trouble, err=True)
     outcomes = None
@@ -127,7 +127,7 @@ def command(*, dry_run: bool, tries: bool | None, limit_s: float, agent: str | N
         outcomes = _try(repo, inspection, limit_s, asks=tries is None)
     if outcomes is not None:
         choice = choose(inspection, outcomes)
-        edit = propose(root_abs, choice, inspection.setup, with_agent=for_agent)
+        edit = propose(root_abs, choice, inspection.setup, agent=for_agent)
     text = _found_text(inspection, choice, edit)
     if not edit.adds and not (choice.proposals or choice.framework):
         end = _NOTHING_RUNS if choice.left_out else _nothing_text(root_abs, edit.file)

@@ -16,7 +16,7 @@ from gitgates.files.memory import remove_named
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.hosts.settings.base import SCOPES
-from gitgates.setup.doctor.findings import list_worktrees
+from gitgates.setup.doctor.hooks import list_worktrees
 from gitgates.setup.install import githooks
 from gitgates.setup.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.store.files import remove_tree

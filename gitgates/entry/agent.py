@@ -52,9 +52,9 @@ def _install_in_cloud(agent: str, raw: bytes, env: Mapping[str, str]) -> None:
     host = agent_host(agent)
     is_in_cloud = env.get(host.ENVIRONMENT.cloud) == "true"
     if is_in_cloud and host.own_event("session-start").encode() in raw:
-        from gitgates.setup.install.cloud import install_hooks  # once in such a session
+        from gitgates.setup.install.selection import install_in_cloud  # once in such a session
 
-        install_hooks(env.get(host.ENVIRONMENT.project, ""), env, _say)
+        install_in_cloud(env.get(host.ENVIRONMENT.project, ""), env, _say)
 
 
 def _is_answered_elsewhere(agent: str, env: Mapping[str, str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import os
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -13,16 +14,14 @@ from gitgates.core.yaml_load import load
 from gitgates.store.files import open_regular
 
 INI = (".ini", ".cfg", ".flake8")
-_JSON = (".json", ".jsonc")
-_YAML = (".yml", ".yaml")
 _COMMENT = "//"
-# What is longer was generated, and is not worth a minute of parsing. Lock files are only searched.
+# Longer files are generated, and would take long to parse. Lock files are only searched.
 _LONGEST_BYTES = 1024 * 1024
 _LONGEST_LOCK_BYTES = 32 * _LONGEST_BYTES
 
 
 def read_text(path_abs: str) -> str:
-    """Return the text of a file, with LF. Raises: ValueError if it is no UTF-8 text."""
+    """Return a file's text, with LF line endings. Raises: ValueError if it is not UTF-8."""
     longest = _LONGEST_LOCK_BYTES if path_abs.endswith(".lock") else _LONGEST_BYTES
     try:
         with open(path_abs, "rb", opener=open_regular) as file:
@@ -37,38 +36,41 @@ def read_text(path_abs: str) -> str:
 
 
 def parse(name: str, text: str) -> dict[str, Any]:
-    """Parse a text by the format that a file's name tells; without an ending, it is TOML.
+    """Parse a text in the format of a file name's extension, or as TOML.
 
-    Raises: ValueError if it is not valid, or no table.
+    Raises: ValueError if it is invalid, or not a table.
     """
-    settings: Any
-    kind = "TOML"
+    kind = next((kind for kind, (ends, _) in _FORMATS.items() if name.endswith(ends)), "TOML")
     try:
-        if name.endswith(INI):
-            kind = "INI"
-            parser = configparser.ConfigParser(interpolation=None, strict=False)
-            parser.read_string(text)
-            settings = {section: dict(parser[section]) for section in parser.sections()}
-        elif name.endswith(_JSON):
-            kind = "JSON"
-            lines = text.split("\n")
-            settings = parse_json(
-                "\n".join(line for line in lines if not line.lstrip().startswith(_COMMENT))
-            )
-        elif name.endswith(_YAML):
-            kind = "YAML"
-            settings = load(text)
-        else:
-            settings = parse_toml(text)
+        settings = _FORMATS[kind][1](text)
     except (ValueError, RecursionError, yaml.YAMLError, configparser.Error) as error:
         raise ValueError(f"is not valid {kind}: {' '.join(str(error).split())}") from error
     if not isinstance(settings, dict):
-        raise ValueError(f"is not a table of {kind}")  # noqa: TRY004 - as the others
+        raise ValueError(f"is not a {kind} table")  # noqa: TRY004 - like the others
     return settings
 
 
+def _parse_ini(text: str) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.read_string(text)
+    return {section: dict(parser[section]) for section in parser.sections()}
+
+
+def _parse_json(text: str) -> object:
+    lines = text.split("\n")
+    return parse_json("\n".join(line for line in lines if not line.lstrip().startswith(_COMMENT)))
+
+
+_FORMATS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
+    "INI": (INI, _parse_ini),
+    "JSON": ((".json", ".jsonc"), _parse_json),
+    "YAML": ((".yml", ".yaml"), load),
+    "TOML": ((".toml",), parse_toml),
+}
+
+
 def list_folder(folder_abs: str) -> list[str]:
-    """Return the names in a folder; of one that does not exist, or cannot be read, none."""
+    """Return the names in a folder; none if it does not exist or cannot be read."""
     try:
         return sorted(os.listdir(folder_abs))
     except OSError:

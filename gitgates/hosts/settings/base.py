@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from difflib import get_close_matches
 
 from gitgates.core.record import Record
 
@@ -118,16 +117,6 @@ def is_our_command(command: object, agent: str) -> bool:
         return False
     is_program = os.path.isabs(program) and os.path.basename(program) == _PROGRAM
     return arguments == [_VERB, agent] and (is_program or program == _PROGRAM)
-
-
-def speaks_of_us(command: str) -> bool:
-    """Return whether another command mentions gitgates, correctly or misspelt."""
-    program = os.path.basename(command.partition(" ")[0])
-    return (
-        _PROGRAM in command
-        or _VERB in command
-        or bool(get_close_matches(program, (_PROGRAM,), cutoff=0.8))
-    )
 
 
 # Patterns

@@ -1,1 +1,1 @@
-"""Takes over what other tools run: reads their files, and replays commits to compare."""
+"""Convert what other hook managers run into gates."""

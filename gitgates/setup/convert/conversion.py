@@ -1,4 +1,4 @@
-"""Convert what other hook managers run: one gate for each command, in the same hooks."""
+"""Convert what other hook managers run into gates: one for each command, in the same hooks."""
 
 from __future__ import annotations
 
@@ -11,34 +11,33 @@ from gitgates.core.errors import UsageError
 from gitgates.core.record import Record
 from gitgates.setup.convert import framework, lefthook, node
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob
+from gitgates.setup.install.framework import FILE
+from gitgates.setup.task_files import list_folder
 
 _BY_HAND = "is not read; create gates for it by hand"
-# Of other managers, and settings that are programs.
-_NOT_READ = (
-    *("prek.toml", ".overcommit.yml", "hk.pkl", ".simple-git-hooks.json", "simple-git-hooks.json"),
-    *(f"{name}.{ext}" for name in ("lint-staged.config", ".lintstagedrc") for ext in ("js", "mjs")),
-    *(".lintstagedrc.cjs", "lint-staged.config.cjs", "lint-staged.config.ts"),
+_NOT_READ = re.compile(
+    r"prek\.toml|\.overcommit\.yml|hk\.pkl|\.?simple-git-hooks\.json"
+    r"|(?:lint-staged\.config|\.lintstagedrc)\.(?:[cm]?js|ts)"
 )
 
 
 class Conversion(Record):
-    """The tables of a configuration, shaped like a settings file, and what to know of them."""
+    """The gates and hooks, as tables of a settings file, and what is not converted."""
 
-    project: ManagerFiles
     gates: dict[str, Any] = {}
     hooks: dict[str, Any] = {}
     notes: tuple[str, ...] = ()  # what is not converted, and why
-    managers: tuple[str, ...] = ()  # of git's hooks: pre-commit, prek, lefthook, husky, …
+    managers: tuple[str, ...] = ()  # whose hooks they were: pre-commit, prek, lefthook, husky, …
 
 
 def convert(root_abs: str, file: str = "") -> Conversion:
-    """Convert a file, or without one all files of managers in a repository.
+    """Convert a manager's file, or all such files in a repository if none is named.
 
-    Raises: UsageError if it cannot be read, is of an unknown kind, or there is nothing.
+    Raises: UsageError if it cannot be read or is of an unknown kind, or if there is nothing.
     """
     project, name = ManagerFiles(root_abs), _name_of(file, root_abs) if file else ""
     files = {
-        framework.find: (framework.FILE,),
+        framework.find: (FILE,),
         lefthook.find: lefthook.FILES,
         node.find: (node.PACKAGE, *node.LINT_STAGED, *(f".husky/{hook}" for hook in node.HOOKS)),
     }
@@ -48,19 +47,19 @@ def convert(root_abs: str, file: str = "") -> Conversion:
         if not name or name in names or f"{names[-1]}/".startswith(f"{name}/"):
             jobs += find(project, notes)
     if not name:
-        notes += [f"{other}: {_BY_HAND}" for other in _NOT_READ if project.has(other)]
+        others = filter(_NOT_READ.fullmatch, list_folder(root_abs))
+        notes += [f"{other}: {_BY_HAND}" for other in others]
     if not jobs and not notes:
-        known = (
-            "It reads the files of lefthook, husky, lint-staged, simple-git-hooks and pre-commit."
-        )
-        raise UsageError(f"{name or root_abs}: found nothing to convert", known)
+        known = "lefthook, husky, lint-staged, simple-git-hooks and pre-commit"
+        what = f"{name or root_abs}: found nothing to convert"
+        raise UsageError(what, f"It reads the files of {known}.")
     gates, hooks = _tables(jobs)
     managers = dict.fromkeys(job.manager for job in jobs if job.manager)
-    return Conversion(project, gates, hooks, tuple(notes), tuple(managers))
+    return Conversion(gates, hooks, tuple(notes), tuple(managers))
 
 
 def _name_of(file: str, root_abs: str) -> str:
-    """Return the name of a file in the repository, which may be a link to another one."""
+    """Return a file's path from the root, with links in its folder resolved."""
     folder, name = os.path.split(os.path.abspath(file))
     path_abs = os.path.join(os.path.realpath(folder), name)
     return os.path.relpath(path_abs, os.path.realpath(root_abs))

@@ -1,4 +1,4 @@
-"""Convert the local hooks of the pre-commit framework; what needs the framework stays its own."""
+"""Convert the local hooks of the pre-commit framework; one gate runs its other hooks."""
 
 from __future__ import annotations
 
@@ -13,45 +13,36 @@ from typing import Any
 from gitgates.engine.command import uses_arguments
 from gitgates.setup.convert.globs import NoPatternError, from_regex
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, only_set
-from gitgates.setup.task_files import tables, texts
+from gitgates.setup.install.framework import FILE, read_hooks, stages_of
+from gitgates.setup.task_files import texts
 
 with open(os.path.join(os.path.dirname(__file__), "framework.toml"), "rb") as _file:
     KEYS = tomllib.load(_file)
 
-FILE = ".pre-commit-config.yaml"
-# Where a gate can run the framework: see engine/command.py.
-_SERVED = (
-    "pre-commit",
-    "pre-merge-commit",
-    "pre-push",
-    "commit-msg",
-    "prepare-commit-msg",
-    "manual",
+# The hooks in which a gate can run the framework: see engine/command.py.
+_SERVED = frozenset(
+    ("pre-commit", "pre-merge-commit", "pre-push", "commit-msg", "prepare-commit-msg", "manual")
 )
-_NOTHING = (None, "", "^$")  # expressions that hooks have by default
-_OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
+_NOTHING = (None, "", "^$")  # default expressions
 _NAMES_PREK = ("pyproject.toml", "package.json", "Makefile", "mise.toml")
 
 
 class _Kept(Exception):
-    """A hook that stays the framework's; the text says why."""
+    """A hook that the framework keeps; the text says why."""
 
 
 def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
-    """Return one gate for all hooks that stay, and one for each other one. Raises: UsageError."""
+    """Return one gate for each converted hook, and one for all others. Raises: UsageError."""
     settings = project.load(FILE)
     names_prek = any(re.search(r"\bprek\b", project.text(name)) for name in _NAMES_PREK)
     runner = "prek" if names_prek else "pre-commit"
     jobs: list[ManagerJob] = []
-    stay: list[str] = []  # the git hooks with some that stay
-    repos = tables(settings.get("repos"))
-    hooks = [(hook, repo.get("repo")) for repo in repos for hook in tables(repo.get("hooks"))]
-    names = Counter(str(hook[key]) for hook, _ in hooks for key in ("id", "alias") if key in hook)
-    for hook, repo in hooks:
-        if "gitgates" in str(hook.get("id")):
-            continue
+    stay: list[str] = []  # the git hooks in which the framework keeps running
+    hooks = [hook for hook in read_hooks(settings) if "gitgates" not in str(hook.get("id"))]
+    names = Counter(str(hook[key]) for hook in hooks for key in ("id", "alias") if key in hook)
+    for hook in hooks:
         try:
-            if repo == "local":
+            if hook.pop("repo") == "local":
                 jobs.append(_job(hook, settings, names)._replace(manager=runner))
                 reasons = ((key, KEYS["hook"].get(key, "unknown, so ignored")) for key in hook)
                 notes += [f"{FILE}: {hook.get('id')}: {key}: {why}" for key, why in reasons if why]
@@ -60,9 +51,9 @@ def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
             notes.append(f"{FILE}: {hook.get('id')}: stays pre-commit's: {error}")
         stay += _hooks(hook, settings)
     served = [name for name in dict.fromkeys(stay) if name in _SERVED]
-    if unserved := [name for name in dict.fromkeys(stay) if name not in _SERVED]:
+    if unserved := {*stay} - _SERVED:
         why = "no gate runs pre-commit there; keep its own hook"
-        notes.append(f"{FILE}: {', '.join(unserved)}: {why}")
+        notes.append(f"{FILE}: {', '.join(sorted(unserved))}: {why}")
     return [_framework(runner, served, jobs), *jobs] if served else jobs
 
 
@@ -89,9 +80,9 @@ def _job(hook: dict[str, Any], settings: dict[str, Any], names: Mapping[str, int
         words[0] = f"./{words[0]}"
     passes, always = hook.get("pass_filenames", True), bool(hook.get("always_run"))
     if passes and always:
-        raise _Kept("`always_run` with file names: a gate that is given no paths does not run")
+        raise _Kept("`always_run` with file names: a gate without matching files does not run")
     if names[name] > 1 or "," in name:
-        raise _Kept("`SKIP` would skip other hooks with its `id`")
+        raise _Kept("`SKIP` would also skip other hooks with its `id`")
     text = shlex.join(words)
     label = str(hook.get("description") or hook.get("name") or "")
     keys = only_set(
@@ -105,11 +96,11 @@ def _job(hook: dict[str, Any], settings: dict[str, Any], names: Mapping[str, int
 
 
 def _selection(hook: dict[str, Any], settings: dict[str, Any]) -> dict[str, list[str]]:
-    """Return which files a hook is about. Raises: _Kept, NoPatternError."""
+    """Return the keys that select a hook's files. Raises: _Kept, NoPatternError."""
     parts = (settings, hook)
     files = [str(part["files"]) for part in parts if part.get("files")]
     if len(files) > 1:
-        raise _Kept("its `files` and those of the whole file have to match both")
+        raise _Kept("both its own `files` and the top-level `files` must match")
     excluded = [str(part["exclude"]) for part in parts if part.get("exclude") not in _NOTHING]
     types = [tag for tag in texts(hook.get("types", [])) if tag != "file"]
     return {
@@ -122,6 +113,5 @@ def _selection(hook: dict[str, Any], settings: dict[str, Any]) -> dict[str, list
 
 def _hooks(hook: dict[str, Any], settings: dict[str, Any]) -> tuple[str, ...]:
     """Return the git hooks, or `manual`, in which a hook of the framework runs."""
-    stages = texts(hook.get("stages", [])) or texts(settings.get("default_stages", []))
     installed = texts(settings.get("default_install_hook_types", [])) or ("pre-commit",)
-    return tuple(dict.fromkeys(_OLD_STAGES.get(stage, stage) for stage in stages or installed))
+    return stages_of(hook, settings) or installed

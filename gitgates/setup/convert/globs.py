@@ -1,24 +1,20 @@
-"""Translate patterns of other tools to those of gitignore: regular expressions and globs.
+"""Translate regular expressions and globs of other tools into gitignore patterns.
 
-What cannot be said exactly is refused: a gate that looks at other files than before is no
-conversion.
+An expression without an exact counterpart is refused: its gate would check other files.
 """
 
 from __future__ import annotations
 
 import re
 
-# In a text under way: any characters, slashes among them; those of one name; a name's beginning.
-_ANY, _MANY, _NAME = "\0", "\1", "\2"
-_ESCAPED = 0xE000  # a character behind a backslash, so that nothing takes it for a sign
+# Placeholders in a translated text: any characters, including slashes; any characters of one name.
+_ANY, _MANY = "\0", "\1"
+_ESCAPED = 0xE000  # shifts an escaped character, so that nothing takes it for an operator
 _MOST = 64  # patterns from one expression
 _SPACE = re.compile(r"(?<!\\)(?:\s+|#[^\n]*)")
 _OPTIONAL = re.compile(r"(\[[^]]*\]|[^()\[\]|*+?])\?")
 _GROUP = re.compile(r"\((?:\?:)?(?!\?)([^()]*)\)(\??)(?![*+{?])")
-_ATOM = re.compile(
-    r"(?P<any>\.[*+])|(?P<many>\[\^/\][*+])|(?P<one>\[\^/\])|(?P<set>\[[\w-]+\])(?![*+{])"
-    r"|(?P<plain>[^\\^$*+?()\[\]{}|])(?![*+{])"
-)
+_KNOWN = re.compile(r"(?:[\0\1]|\[[\w-]+\](?![*+{])|[^\\^$*+?()\[\]{}|](?![*+{]))*")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _MOST_BRACES = 6  # each makes as many patterns as it has parts
 
@@ -28,17 +24,17 @@ class NoPatternError(Exception):
 
 
 def from_regex(expression: str) -> list[str]:
-    """Return patterns for what `re.search` finds in a path, in order.
+    """Return the patterns for what `re.search` finds in a path, in order.
 
-    A single `.` is taken for a dot, which it is mostly meant to be.
+    A single `.` is taken for a dot, as it is usually meant.
 
     Raises: NoPatternError.
     """
     if expression.startswith("(?x)"):
         expression = _SPACE.sub("", expression.removeprefix("(?x)"))
     text = re.sub(r"\\(\W)", lambda match: chr(_ESCAPED + ord(match[1])), expression.strip())
-    text = re.sub(r"(?<=[*+])\?", "", text)  # which asks for as little as possible
-    text = re.sub(r"^\((?:\?:)?(?:\^\|/|/\|\^)\)", _NAME, text)
+    text = re.sub(r"(?<=[*+])\?", "", text)  # lazy or not, it finds the same paths
+    text = re.sub(r"\[\^/\][*+]", _MANY, re.sub(r"\.[*+]", _ANY, text))
     texts = [_OPTIONAL.sub(r"(?:\1|)", text)]
     while any(map(_GROUP.search, texts)):
         texts = list(dict.fromkeys(each for text in texts for each in _without_group(text)))
@@ -49,7 +45,7 @@ def from_regex(expression: str) -> list[str]:
 
 
 def _without_group(text: str) -> list[str]:
-    """Return what a text stands for, without its first innermost group."""
+    """Return the texts that a text stands for, without its first innermost group."""
     if not (match := _GROUP.search(text)):
         return [text]
     parts = [*match[1].split("|"), *([""] if match[2] else [])]
@@ -57,58 +53,48 @@ def _without_group(text: str) -> list[str]:
 
 
 def _whole(text: str) -> str:
-    """Return a text for a whole path, in which nothing is a sign of an expression any more."""
-    start = "" if text.startswith("^") else _NAME if text.startswith(_NAME) else _ANY
-    end = "" if text.endswith("$") else _ANY
-    rest = text.removeprefix("^").removeprefix(_NAME).removesuffix("$")
-    translated = ""
-    while rest:
-        atom = _ATOM.match(rest)
-        if not atom:
-            raise NoPatternError(
-                f"`{''.join(map(_plain, rest))[:20]}` has no counterpart in a pattern"
-            )
-        signs = {"any": _ANY, "many": _MANY, "one": "?"}
-        translated += signs.get(atom.lastgroup or "") or "".join(map(_plain, atom[0]))
-        rest = rest[atom.end() :]
-    return start + translated + end
+    """Return a text that stands for a whole path, without anchors and escapes."""
+    body = text.removeprefix("^").removesuffix("$")
+    match = _KNOWN.match(body)
+    if match and match.end() < len(body):
+        unknown = "".join(map(_plain, body[match.end() :]))[:20]
+        raise NoPatternError(f"`{unknown}` has no counterpart in a pattern")
+    start, end = _ANY * (not text.startswith("^")), _ANY * (not text.endswith("$"))
+    return start + "".join(map(_plain, body)) + end
 
 
 def _plain(char: str) -> str:
-    """Return a character as a pattern has it."""
+    """Return a character as a pattern spells it."""
     escaped = chr(ord(char) - _ESCAPED) if _ESCAPED <= ord(char) < _ESCAPED + 128 else char
     return f"\\{escaped}" if escaped != char and escaped in "*?[\\$" else escaped
 
 
 def _render(text: str) -> str:
     """Return the pattern for a text that stands for a whole path."""
-    text = re.sub(f"{_NAME}?[{_ANY}{_MANY}]*{_ANY}[{_ANY}{_MANY}]*", _ANY, text)
+    text = re.sub(f"[{_ANY}{_MANY}]*{_ANY}[{_ANY}{_MANY}]*", _ANY, text)
     text = re.sub(f"{_MANY}+", _MANY, text)
-    body = text.strip(_ANY + _NAME)
-    if not body and _ANY in text:
+    begins, ends = not text.startswith(_ANY), not text.endswith(_ANY)
+    body = text.strip(_ANY)
+    if not body and not (begins and ends):
         return "*"
-    start, goes_on = text[:1], text.endswith(_ANY)
     body = re.sub(f"(?<=/){_ANY}/", "*/**/", body)
     body = re.sub(f"(?<=/){_ANY}", "**/*", body).replace(_MANY, "*")
-    never = not body or "//" in body
-    never = never or (body[0] == "/" and start != _ANY) or (body[-1] == "/" and not goes_on)
-    if never or _ANY in body:
-        raise NoPatternError(
-            "it has no path" if never else "its `.*` in a name has no counterpart in a pattern"
-        )
+    is_begun, is_ended = begins and body[:1] == "/", ends and body[-1:] == "/"
+    if not body or "//" in body or is_begun or is_ended:
+        raise NoPatternError("no path matches it")
+    if _ANY in body:
+        raise NoPatternError("its `.*` in a name has no counterpart in a pattern")
     has_folder = "/" in body.rstrip("/")
-    if start == _ANY and body.startswith("/"):
-        body = f"*/**{body}"
-    elif start in (_ANY, _NAME):
-        body = f"{'**/' * has_folder}{'*' * (start == _ANY)}{body}"
-    elif not has_folder:
-        body = f"/{body}"
-    body = body if body.endswith("/") or not goes_on else f"{body}*"
+    if begins:
+        body = body if has_folder else f"/{body}"
+    else:
+        body = f"*/**{body}" if body[0] == "/" else f"{'**/' * has_folder}*{body}"
+    body = body if ends or body[-1] == "/" else f"{body}*"
     return _unnegated(body.replace("**/**/", "**/").removesuffix("**/"))
 
 
 def from_gobwas(glob: str) -> list[str]:
-    """Return patterns for a glob of lefthook, of which `*` stands for slashes, too.
+    """Return the patterns for a glob of lefthook, in which `*` also matches slashes.
 
     Source: github.com/gobwas/glob, called without separators. Raises: NoPatternError.
     """
@@ -118,7 +104,7 @@ def from_gobwas(glob: str) -> list[str]:
 
 
 def from_doublestar(glob: str) -> list[str]:
-    """Return patterns for a glob of which `*` ends at a slash, and that names the whole path."""
+    """Return the patterns for a glob that matches a whole path, and whose `*` matches no slash."""
     return [_unnegated(glob if "/" in glob else f"/{glob}") for glob in expand(glob)]
 
 
@@ -132,5 +118,5 @@ def expand(glob: str) -> list[str]:
 
 
 def _unnegated(pattern: str) -> str:
-    """Return a pattern that begins with a plain character, also if that is `!`."""
+    """Return a pattern whose first character is literal, even if it is `!` or `#`."""
     return f"\\{pattern}" if pattern.startswith(("!", "#")) else pattern

@@ -1,4 +1,4 @@
-"""Convert the commands and jobs of lefthook; say of each key that has no counterpart why."""
+"""Convert the commands, jobs and scripts of lefthook; note each key that has no counterpart."""
 
 from __future__ import annotations
 
@@ -22,19 +22,16 @@ FILES = tuple(name for name in BY_NAME["lefthook"].settings if not name.endswith
 _LEFT_OUT = frozenset(KEYS["left_out"]["keys"])
 _PLACE = re.compile(r"""(["']?)\{(staged_files|push_files|all_files|files|cmd|\d)\}\1""")
 _ADDS = re.compile(r"\s*(?:&&|;|\n)\s*git add (?:--? ?)?(?:\{staged_files\}|\.|-u)\s*$")
-# Of these, the paths are those of the commit or the push.
+# Hooks whose paths are those of the commit or the push.
 _ABOUT_FILES = ("pre-commit", "pre-merge-commit", "pre-push")
 
 
 class _NoGateError(Exception):
-    """A job that a gate cannot express; the text says why."""
+    """A job that no gate can express; the text says why."""
 
 
 def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
-    """Return the jobs in the order in which they run; note what is left out.
-
-    Raises: UsageError.
-    """
+    """Return the jobs in the order in which they run; note what is left out. Raises: UsageError."""
     file = next(filter(project.has, FILES), "")
     settings = project.load(file) if file else {}
     notes += [f"{file}: {why}" for why in _reasons("top", settings, HOOK_POINTS)]
@@ -57,7 +54,7 @@ def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
 
 
 def _reasons(kind: str, settings: dict[str, Any], known: Mapping[str, object]) -> Iterator[str]:
-    """Yield why keys are not converted."""
+    """Yield the keys that are not converted, and why."""
     for key, value in settings.items():
         why = KEYS[kind].get(key, "" if key in known else "unknown, so it is not converted")
         if key == "skip" and isinstance(value, bool):
@@ -67,7 +64,7 @@ def _reasons(kind: str, settings: dict[str, Any], known: Mapping[str, object]) -
 
 
 def _in_order(options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the jobs of a hook as lefthook runs them."""
+    """Return a hook's jobs in lefthook's order."""
     jobs = tables(options.get("jobs"))
     for kind, key in (("scripts", "script"), ("commands", "name")):
         entries = table(options, kind)
@@ -76,25 +73,15 @@ def _in_order(options: dict[str, Any]) -> list[dict[str, Any]]:
     return jobs
 
 
-def _rank(job: dict[str, Any]) -> tuple[float, list[tuple[int, str]]]:
-    priority, parts = job.get("priority"), re.split(r"(\d+)", str(job["name"]))
-    natural = [(int(part) if part.isdigit() else 0, part) for part in parts]
+def _rank(job: dict[str, Any]) -> tuple[float, str]:
+    priority, name = job.get("priority"), str(job["name"])
+    natural = re.sub(r"\d+", lambda match: match[0].zfill(9), name)  # 2 comes before 10
     return (priority if priority and isinstance(priority, int) else float("inf"), natural)
 
 
 def _job(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> ManagerJob:
-    """Return a job as a gate has it. Raises: _NoGateError, NoPatternError."""
-    run, is_script = str(entry.get("run") or ""), bool(entry.get("script"))
-    if is_script:
-        folder = str(settings.get("source_dir") or ".lefthook").strip("/").removeprefix("./")
-        run = f"{entry.get('runner') or ''} {folder}/{hook}/{entry['script']}"
-    arguments = "{0}" if is_script and hook != "pre-commit" else ""
-    run = f"{run} {entry.get('args') or arguments}".strip()
-    fixed = {"lefthook_job_name": entry.get("name"), **table(settings, "templates")}
-    for name, text in fixed.items():
-        run = run.replace(f"{{{name}}}", str(text or ""))
-    if not run:
-        raise _NoGateError("it has no `run`")
+    """Return a job as a gate. Raises: _NoGateError, NoPatternError."""
+    run = _run(entry, hook, settings)
     adds = bool(_ADDS.search(run))
     restages, run = adds or bool(entry.get("stage_fixed")), _ADDS.sub("", run)
     if "git add" in run:
@@ -106,26 +93,24 @@ def _job(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> ManagerJ
     takes_paths = bool(places - numbers)
     if takes_paths and numbers:
         raise _NoGateError("a gate gets the paths, or the arguments of the hook, not both")
-    command = _PLACE.sub(lambda m: f'"${m[2]}"' if m[2] in {*"123"} else '"$@"', run)
-    if takes_paths and command.count('"$@"') == 1:
-        command = command.removesuffix(' "$@"')
-    root = str(entry.get("root") or "").strip("/").removeprefix("./")
-    # For other hooks, lefthook looks at globs only if the command is given files.
-    is_about_files = hook in _ABOUT_FILES or takes_paths
-    is_usual = settings.get("glob_matcher") == "doublestar"
-    translate = from_doublestar if is_usual else from_gobwas
-    options = table(settings, hook)
-    globs = texts(entry.get("glob", []))
-    excluded = (*texts(options.get("exclude", [])), *texts(entry.get("exclude", [])))
-    files = [pattern for glob in globs for pattern in translate(glob)]
     timeout = str(entry.get("timeout") or "")
     if re.sub(r"[\d.]+[hms]?", "", timeout):
         raise _NoGateError("its `timeout` is not understood")
-    has_stdin_alone = entry.get("use_stdin") and not numbers
+    command = _PLACE.sub(lambda m: f'"${m[2]}"' if m[2] in {*"123"} else '"$@"', run)
+    if takes_paths and command.count('"$@"') == 1:
+        command = command.removesuffix(' "$@"')
+    options = table(settings, hook)
+    root = os.path.normpath(str(entry.get("root") or "").strip("/"))
+    # In other hooks, lefthook applies globs only if the command is given files.
+    is_about_files = hook in _ABOUT_FILES or takes_paths
+    is_doublestar = settings.get("glob_matcher") == "doublestar"
+    translate = from_doublestar if is_doublestar else from_gobwas
+    excluded = (*texts(options.get("exclude", [])), *texts(entry.get("exclude", [])))
+    files = [pattern for glob in texts(entry.get("glob", [])) for pattern in translate(glob)]
     keys = only_set(
         description=entry.get("fail_text", ""),
-        # A text would get the hook's arguments as well.
-        command=["sh", "-c", command] if has_stdin_alone else command,
+        # A text would also get the hook's arguments.
+        command=["sh", "-c", command] if entry.get("use_stdin") and not numbers else command,
         files=_below(root, files) if is_about_files else [],
         exclude=[p for glob in excluded for p in translate(glob)] if is_about_files else [],
         working_dir="" if root == "." else root,
@@ -136,18 +121,32 @@ def _job(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> ManagerJ
         writes=restages,
         restage=restages and hook == "pre-commit",
     )
-    job_name = "" if is_script else entry.get("name")
+    name = "" if entry.get("script") else entry.get("name")
     in_order = not options.get("parallel")
-    return ManagerJob(str(job_name or name_of(run)), (hook,), keys, "lefthook", in_order)
+    return ManagerJob(str(name or name_of(run)), (hook,), keys, "lefthook", in_order)
+
+
+def _run(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> str:
+    """Return a job's command, with its templates filled in. Raises: _NoGateError."""
+    run, arguments = str(entry.get("run") or ""), entry.get("args") or ""
+    if script := entry.get("script"):
+        folder = str(settings.get("source_dir") or ".lefthook").strip("/").removeprefix("./")
+        run = f"{entry.get('runner') or ''} {folder}/{hook}/{script}"
+        arguments = arguments or ("{0}" if hook != "pre-commit" else "")
+    fixed = {"lefthook_job_name": entry.get("name"), **table(settings, "templates")}
+    run = f"{run} {arguments}".strip()
+    for name, text in fixed.items():
+        run = run.replace(f"{{{name}}}", str(text or ""))
+    if not run:
+        raise _NoGateError("it has no `run`")
+    return run
 
 
 def _below(root: str, patterns: list[str]) -> list[str]:
-    """Return patterns for what is in a folder as well; those of whole paths stay."""
-    if root in ("", "."):
-        return patterns
+    """Return patterns that select only files in a folder; those of whole paths stay."""
     below = []
     for pattern in patterns:
         body = pattern.removeprefix("*/").removeprefix("**/")
         is_open = "/" not in body.rstrip("/") and not pattern.startswith("/")
         below.append(f"{root}/**/{body}" if is_open or body != pattern else pattern)
-    return below or [f"{root}/"]
+    return patterns if root == "." else below or [f"{root}/"]

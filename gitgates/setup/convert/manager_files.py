@@ -10,7 +10,7 @@ from gitgates.core.errors import UsageError
 from gitgates.core.record import Record
 from gitgates.setup.task_files import parse, read_text
 
-# Programs that start another one, and what may stand between the two.
+# Programs that start another program, and words that may be between the two.
 _CALLERS = re.compile(
     r"(?:npx|bunx|npm|pnpm|yarn|bun|node|uv|poetry|python3?|sh|bash|make|just|cargo|go|exec|run)$"
     r"|-|\w+="
@@ -18,26 +18,21 @@ _CALLERS = re.compile(
 
 
 class ManagerJob(Record):
-    """One job of a hook manager, as a gate."""
+    """A hook manager's job, as a gate."""
 
     name: str
     hooks: tuple[str, ...]
-    keys: dict[str, Any]  # of the gate
+    keys: dict[str, Any]  # the gate's
     manager: str
-    in_order: bool = False  # it waits for the jobs before it
+    in_order: bool = False  # it runs only if the jobs before it pass
 
 
 class ManagerFiles:
-    """A repository whose files are read when they are asked for, and only once."""
+    """A repository's files, each read once, when it is needed."""
 
     def __init__(self, root_abs: str) -> None:
         self.root_abs = root_abs
         self._texts: dict[str, str] = {}
-
-    @property
-    def files(self) -> list[str]:
-        """The names of the files that were read."""
-        return [name for name, text in self._texts.items() if text]
 
     def has(self, name: str) -> bool:
         """Return whether a file exists."""
@@ -54,7 +49,7 @@ class ManagerFiles:
         return self._texts[name]
 
     def load(self, name: str) -> dict[str, Any]:
-        """Parse a file by its ending, without one as YAML; {} if there is none.
+        """Parse a file by its extension, or as YAML; {} if there is no file.
 
         Raises: UsageError.
         """
@@ -71,7 +66,7 @@ def only_set(**keys: object) -> dict[str, object]:
 
 
 def name_of(command: str) -> str:
-    """Return a name for a command: its program, or what a runner such as npm runs."""
+    """Return a name for a command: its program, or the one that a runner such as npm starts."""
     words = command.split()
     names = [word for word in words if not _CALLERS.match(word)] or words or ["hook"]
     return names[0].rpartition("/")[2].partition(".")[0] or names[0]

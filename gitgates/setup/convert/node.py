@@ -1,4 +1,4 @@
-"""Convert the scripts of husky and simple-git-hooks, and what lint-staged runs in them."""
+"""Convert the scripts of husky and simple-git-hooks, and the commands of lint-staged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
 LINT_STAGED = (".lintstagedrc", *(f".lintstagedrc.{ext}" for ext in ("json", "yaml", "yml")))
 PACKAGE = "package.json"
 _BY_HAND = "is not read; create gates for it by hand"
-# A script that has any of this is more than commands of which each has to pass.
+# A command that contains any of this is not plain.
 _NOT_PLAIN = re.compile(
     r"[;|&<>()`\\]|\$(?!1\b|\{1\})|^\w+=\S*$"
     r"|^(?:if|for|while|case|until|function|exec|export|cd|set|source|exit|\.|\[)(?:\s|$)"
@@ -25,12 +25,12 @@ _PARAMETER = re.compile(r"""(?<!["'\w])\$\{?1\}?(?!["'\w])""")
 _CALLS_LINT_STAGED = re.compile(r"(?:^|[\s/])(?:lint|nano)-staged(?:\s|$)")
 _OTHER_SETTINGS = re.compile(r"\s(?:-c|--config|--cwd)\b")
 _STAGES = re.compile(r"-staged\b|\bgit add\b")
-# The lock file of a package manager → how it starts a program of node_modules.
+# A package manager's lock file → how the manager starts a program in node_modules.
 _STARTS = {"pnpm-lock.yaml": "pnpm exec", "yarn.lock": "yarn", "bun.lock": "bunx"}
 
 
 class Script(Record):
-    """What one hook runs."""
+    """A hook's script."""
 
     manager: str
     hook: str
@@ -38,7 +38,27 @@ class Script(Record):
     body: str
 
 
-def scripts(project: ManagerFiles) -> Iterator[Script]:
+def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
+    """Return a job for each command in the scripts, or one for a script that is not plain.
+
+    Raises: UsageError.
+    """
+    jobs: list[ManagerJob] = []
+    bodies = ""
+    for script in _scripts(project):
+        bodies += script.body
+        commands = _commands(script.body)
+        if not all(map(_is_plain, commands)):
+            jobs.append(_whole(script, notes))
+            continue
+        for command in commands:
+            jobs += _converted(command, script, project, notes)
+    if "staged" not in bodies + " ".join(notes) and not any(j.keys.get("restage") for j in jobs):
+        jobs += lint_staged(project, Script("", "pre-commit", "", ""), notes)
+    return jobs
+
+
+def _scripts(project: ManagerFiles) -> Iterator[Script]:
     """Yield the scripts of all hooks. Raises: UsageError."""
     simple = table(project.load(PACKAGE), "simple-git-hooks")
     for hook in HOOKS:
@@ -49,35 +69,16 @@ def scripts(project: ManagerFiles) -> Iterator[Script]:
             yield Script("husky", hook, f".husky/{hook}", body)
 
 
-def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
-    """Return a job for each command of the scripts, or one for a script that is more than those.
-
-    Raises: UsageError.
-    """
-    jobs: list[ManagerJob] = []
-    bodies = ""
-    for script in scripts(project):
-        bodies += script.body
-        commands = _commands(script.body)
-        for command in commands if all(map(_is_plain, commands)) else ():
-            jobs += _converted(command, script, project, notes)
-        if not all(map(_is_plain, commands)):
-            jobs.append(_whole(script, notes))
-    if "staged" not in bodies + " ".join(notes) and not any(j.keys.get("restage") for j in jobs):
-        jobs += lint_staged(project, Script("", "pre-commit", "", ""), notes)
-    return jobs
-
-
 def _commands(body: str) -> list[str]:
-    """Return the commands of a script that matter, without those that start gitgates."""
+    """Return the commands in a script that can fail, except those that start gitgates."""
     lines = (line.strip() for line in body.replace("\r", "").replace("\\\n", " ").split("\n"))
     parts = (p.strip() for line in lines if line[:1] != "#" for p in line.split("&&"))
     return [part for part in parts if not _IGNORED.match(part) and "gitgates" not in part]
 
 
 def _is_plain(command: str) -> bool:
-    is_whole = all(command.count(quote) % 2 == 0 for quote in "'\"")  # none goes on elsewhere
-    return is_whole and not _NOT_PLAIN.search(command)
+    is_quoted = all(command.count(quote) % 2 == 0 for quote in "'\"")
+    return is_quoted and not _NOT_PLAIN.search(command)
 
 
 def _job(name: str, script: Script, **keys: object) -> ManagerJob:
@@ -87,8 +88,8 @@ def _job(name: str, script: Script, **keys: object) -> ManagerJob:
 def _whole(script: Script, notes: list[str]) -> ManagerJob:
     if _CALLS_LINT_STAGED.search(script.body):
         notes.append(
-            f"{script.source}: it runs lint-staged itself, which hides and stages changes as "
-            "gitgates does; better give each of its commands a gate"
+            f"{script.source}: it runs lint-staged, which hides and stages changes as gitgates "
+            "does; better create a gate for each of its commands"
         )
     is_commit = script.hook == "pre-commit"
     stages = is_commit and bool(_STAGES.search(script.body))
@@ -101,7 +102,7 @@ def _whole(script: Script, notes: list[str]) -> ManagerJob:
 def _converted(
     command: str, script: Script, project: ManagerFiles, notes: list[str]
 ) -> list[ManagerJob]:
-    """Return one command of a script as a job, or the jobs of lint-staged."""
+    """Return a script's command as a job, or the jobs of lint-staged if it runs that."""
     run = table(project.load(PACKAGE), "scripts").get(command.rsplit(maxsplit=1)[-1], "")
     text = f"{command} {run}"  # the last word may name a script
     if _CALLS_LINT_STAGED.search(text):
@@ -116,7 +117,7 @@ def _converted(
 
 
 def lint_staged(project: ManagerFiles, script: Script, notes: list[str]) -> list[ManagerJob]:
-    """Return what lint-staged runs: a job for each list of commands. Raises: UsageError."""
+    """Return a job for each list of commands that lint-staged runs. Raises: UsageError."""
     source, patterns = f"{PACKAGE}: lint-staged", table(project.load(PACKAGE), "lint-staged")
     for name in filter(project.has, LINT_STAGED):
         source, patterns = name, project.load(name)
@@ -141,7 +142,7 @@ def lint_staged(project: ManagerFiles, script: Script, notes: list[str]) -> list
 
 
 def _started(command: str, project: ManagerFiles) -> str:
-    """Return a command that finds the programs of node_modules, as its manager does."""
+    """Return a command that finds programs in node_modules, as its manager does."""
     program, package = command.split(maxsplit=1)[0], project.load(PACKAGE)
     is_local = program in {**table(package, "devDependencies"), **table(package, "dependencies")}
     if not (is_local or project.has(f"node_modules/.bin/{program}")):

@@ -1,4 +1,4 @@
-"""The files of a project, as `gitgates init` looks at them: they are read and parsed, never run."""
+"""A project's folders and files for `gitgates init`: they are read and parsed, never run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gitgates.setup.task_files import INI, list_folder, parse, read_text, table
 with open(os.path.join(os.path.dirname(__file__), "known.toml"), "rb") as _file:
     KNOWN: dict[str, Any] = tomllib.load(_file)
 
-_DEPTH = 3  # of folders that are listed, the root among them
+_DEPTH = 3  # of listed folders, including the root
 _MOST_FOLDERS = 2000
-_MOST_PARTS = 3  # of one ecosystem, below the root
+_MOST_PARTS = 3  # folders of an ecosystem below the root
 _NO_PROJECTS = frozenset(KNOWN["folders"]["skipped"].split())
 _NOT_LISTED = frozenset((*KNOWN["folders"]["copied"].split(), "target", "__pycache__", "dist"))
 _HIDDEN_LISTED = frozenset(
@@ -24,25 +24,23 @@ _HIDDEN_LISTED = frozenset(
 
 
 class ProjectFolder:
-    """A folder that holds a project, or a part of one."""
+    """A folder with a project, or a part of one."""
 
-    def __init__(
-        self, root_abs: str, path: str, files: list[str], troubles: dict[str, str]
-    ) -> None:
-        self.path = path  # from the root; empty: the root itself
+    def __init__(self, root_abs: str, path: str, files: list[str], notes: dict[str, str]) -> None:
+        self.path = path  # relative to the root; empty: the root itself
         self.path_abs = os.path.join(root_abs, path) if path else root_abs
         prefix = f"{path}/" if path else ""
         self.files = {name.removeprefix(prefix) for name in files if name.startswith(prefix)}
         self._tables: dict[str, dict[str, Any]] = {}
         self._texts: dict[str, str] = {}
-        self._troubles = troubles  # file → why it was not read
+        self._troubles = notes  # file → why it was not read
 
     def source(self, name: str) -> str:
-        """Return the path of a file from the root."""
+        """Return a file's path relative to the root."""
         return f"{self.path}/{name}" if self.path else name
 
     def find(self, *patterns: str) -> str:
-        """Return the first file that matches one of some patterns; empty if none does."""
+        """Return the first file that matches a pattern; empty if none does."""
         for pattern in patterns:
             depth, names = pattern.count("/"), self.files if "*" in pattern else ()
             matches = [name for name in names if fnmatchcase(name, pattern)]
@@ -52,11 +50,11 @@ class ProjectFolder:
         return ""
 
     def has(self, name: str) -> bool:
-        """Return whether a path exists, in folders that are not listed, too."""
+        """Return whether a path exists, even in folders that are not listed."""
         return os.path.lexists(os.path.join(self.path_abs, name))
 
     def text(self, name: str) -> str:
-        """Return the text of a file; of one that does not exist or cannot be read, none."""
+        """Return a file's text; empty if it does not exist or cannot be read."""
         if name not in self._texts:
             self._texts[name] = ""
             try:
@@ -68,7 +66,7 @@ class ProjectFolder:
         return self._texts[name]
 
     def table(self, name: str, *path: str) -> dict[str, Any]:
-        """Return a table in a file; if there is none, or no valid file, an empty one."""
+        """Return a table in a file; {} if there is none, or the file is invalid."""
         if name not in self._tables:
             self._tables[name] = {}
             try:
@@ -80,14 +78,14 @@ class ProjectFolder:
         return table(self._tables[name], *path)
 
     def shows(self, sign: str) -> str:
-        """Return where a sign of `known.toml` was found, for a person; empty if it was not."""
+        """Return where a sign from `known.toml` was found, for a person; empty if it was not."""
         file, has_word, word = sign.partition(" ~")
         file, has_section, rest = file.partition(" [")
         section, _, keys = rest.partition("]")
         name = self.find(file)
         if not name or (has_word and word not in self.text(name)):
             return ""
-        # A section of an INI file is one key.
+        # The name of an INI section is one key, even if it has dots.
         path = [section] if name.endswith(INI) else [key for key in section.split(".") if key]
         is_missing = section and path[-1] not in self.table(name, *path[:-1])
         if is_missing or (keys and not self.table(name, *path).keys() & {*keys.split()}):
@@ -96,7 +94,7 @@ class ProjectFolder:
 
 
 class Tree:
-    """The folders of a project that hold well-known files."""
+    """A project's folders with well-known files."""
 
     def __init__(self, root_abs: str) -> None:
         self.files = _list(root_abs)
@@ -112,7 +110,7 @@ class Tree:
         ]
 
     def _parts(self, name: str, row: dict[str, Any]) -> list[str]:
-        """Return the folders of an ecosystem: the root, or else some below it."""
+        """Return an ecosystem's folders: the root, or a few below it."""
         signs = row["signs"].split()
         if self.root.find(*signs):
             return [""]
@@ -120,8 +118,8 @@ class Tree:
         outer = [p for p in folders if not any(p.startswith(f"{other}/") for other in folders)]
         if len(outer) <= _MOST_PARTS:
             return outer
-        what = f"{len(outer)} folders hold {row.get('title', name)}, such as {outer[0]}"
-        self.notes.append(f"{what}: add gates for those that you want")
+        what = f"{len(outer)} folders contain {row.get('title', name)}, such as {outer[0]}"
+        self.notes.append(f"{what}: add gates for the ones that you want")
         return []
 
 
@@ -132,10 +130,10 @@ def _is_sign(file: str, signs: list[str]) -> bool:
 
 
 def _list(root_abs: str) -> list[str]:
-    """Return the files of a project, some folders deep, without what was installed or built."""
+    """Return a project's files, a few folders deep, without installed and built ones."""
     files: list[str] = []
     folders = [""]
-    for folder in itertools.islice(folders, _MOST_FOLDERS):  # which grows while it is walked
+    for folder in itertools.islice(folders, _MOST_FOLDERS):  # it grows in this loop
         for name in list_folder(os.path.join(root_abs, folder)):
             path = f"{folder}/{name}" if folder else name
             path_abs = os.path.join(root_abs, path)

@@ -1,4 +1,4 @@
-"""What else checks a change: hook managers, whose hooks stay theirs, and CI, for a hint."""
+"""Find what else checks a change: other hook managers, and CI for hints."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from gitgates.core.record import Record
 from gitgates.proc.call import find_runner
 from gitgates.setup.discover.candidates import GateCandidate
 from gitgates.setup.discover.folder import KNOWN, ProjectFolder
-from gitgates.setup.task_files import table, tables, texts
+from gitgates.setup.install.framework import FILE, read_hooks, stages_of
+from gitgates.setup.task_files import table
 
-PRE_COMMIT = ".pre-commit-config.yaml"
 _PREK = "prek.toml"
 _HOOKS = frozenset(point.name for point in GIT_HOOKS)
 _FRAMEWORK_HOOKS = ("pre-commit", "pre-push", "commit-msg", "prepare-commit-msg")
-_OLD_STAGES = {"commit": "pre-commit", "push": "pre-push"}
 _FEW_HINTS = 5
 _LONGEST = 100  # of a command in a hint
 _RUN = re.compile(r"(?P<indent>[ ]*(?:- )?)(?:run|command|script|before_script):[ ]*(?P<text>.*)")
@@ -33,11 +32,11 @@ class HookManager(Record):
     """A hook manager that is in use, other than pre-commit and prek."""
 
     name: str
-    file: str  # that says what it runs
+    file: str  # its settings
 
 
 class FrameworkGate(Record):
-    """The gate that runs all hooks of pre-commit or prek, and the git hooks that it is for."""
+    """The gate that runs all hooks of pre-commit or prek, and the git hooks in which it runs."""
 
     runner: str
     source: str
@@ -46,27 +45,25 @@ class FrameworkGate(Record):
 
     @property
     def candidate(self) -> GateCandidate:
-        """Return what is tried: all its hooks, on all files."""
+        """Return the candidate to try: all its hooks, on all files."""
         command = f"{self.runner} run --all-files"
         return GateCandidate("format", command, self.source, framework=self.runner)
 
     def table(self) -> dict[str, object]:
-        """Return the keys of its gate."""
+        """Return the gate's keys."""
         keys = {"description": f"The hooks of {self.source}", "pre-commit": True, "timeout": "5m"}
         return {**keys, "runner": "prek"} if self.runner == "prek" else keys
 
 
 def find_framework(root: ProjectFolder, env: Mapping[str, str]) -> FrameworkGate | None:
-    """Return the gate for pre-commit or prek; None if neither is used, or if it runs us."""
-    source = root.find(PRE_COMMIT, _PREK)
+    """Return the gate for pre-commit or prek; None if neither is used, or if it runs gitgates."""
+    source = root.find(FILE, _PREK)
     settings = root.table(source)
-    hooks = [hook for repo in tables(settings.get("repos")) for hook in tables(repo.get("hooks"))]
+    hooks = read_hooks(settings)
     if not hooks or any("gitgates" in str(hook.get("id")) for hook in hooks):
         return None
-    default = texts(settings.get("default_stages"))
-    stages = [texts(hook.get("stages")) or default for hook in hooks]
-    names = {_OLD_STAGES.get(stage, stage) for each in stages for stage in each}
-    names |= set() if all(stages) else {"pre-commit", "pre-push"}
+    stages = [stages_of(hook, settings) or ("pre-commit", "pre-push") for hook in hooks]
+    names = {name for each in stages for name in each}
     run = [hook for hook in _FRAMEWORK_HOOKS if hook in names]
     run += ["manual"] if "pre-commit" in run else []
     runners = ("prek",) if source == _PREK else ("pre-commit", "prek")
@@ -76,7 +73,7 @@ def find_framework(root: ProjectFolder, env: Mapping[str, str]) -> FrameworkGate
 
 
 def managed_hooks(root: ProjectFolder) -> dict[str, HookManager]:
-    """Return git hook → the other hook manager that runs it."""
+    """Return the git hooks that other hook managers run: hook → manager."""
     managed: dict[str, HookManager] = {}
     for row in KNOWN["managers"]:
         patterns = row["files"].split()
@@ -91,7 +88,7 @@ def managed_hooks(root: ProjectFolder) -> dict[str, HookManager]:
 
 
 def ci_hints(root: ProjectFolder, commands: Iterable[str]) -> list[str]:
-    """Return what CI runs beside some commands, as `file:line: command`; it is only text."""
+    """Return what CI runs in addition to some commands, as `file:line: command`."""
     patterns, proposed = KNOWN["ci"]["files"].split(), {*commands}
     hints: dict[str, str] = {}
     for file in sorted(root.files):
@@ -105,8 +102,8 @@ def ci_hints(root: ProjectFolder, commands: Iterable[str]) -> list[str]:
 
 
 def _ci_commands(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of scripts in a file of CI, with their numbers."""
-    indent = -1  # of the key whose lines follow
+    """Yield the lines of scripts in a CI file, with their numbers."""
+    indent = -1  # of the key whose script follows
     for number, line in enumerate(text.split("\n"), 1):
         depth = len(line) - len(line.lstrip())
         is_item = depth == indent and line.lstrip().startswith("- ")

@@ -1,4 +1,4 @@
-"""Choose gates and hooks among the candidates of a project, and propose those that it lacks."""
+"""Choose gates and hooks from a project's candidates, and propose the missing ones."""
 
 from __future__ import annotations
 
@@ -15,15 +15,10 @@ from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.edit.user_file import content
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
-from gitgates.setup.discover.candidates import KINDS, GateCandidate, TryResult, find_candidates
+from gitgates.setup.discover import candidates, others
+from gitgates.setup.discover.candidates import KINDS, GateCandidate, Outcomes, TryResult
 from gitgates.setup.discover.folder import KNOWN, Tree
-from gitgates.setup.discover.others import (
-    FrameworkGate,
-    HookManager,
-    ci_hints,
-    find_framework,
-    managed_hooks,
-)
+from gitgates.setup.discover.others import FrameworkGate, HookManager
 from gitgates.setup.task_files import list_folder
 from gitgates.worktree.lock_files import as_setting, install_commands
 
@@ -31,17 +26,17 @@ USUAL = ("pre-commit", "pre-push", "manual")
 # Comments behind keys.
 REUSE_REMARK = "while everything it reads is unchanged"
 WARNING_REMARK = "it failed when it was tried: only a warning, until this line goes"
-QUICK_S = 5.0  # what takes longer does not run before a commit
+QUICK_S = 5.0  # slower commands do not run before a commit
 _RULES_FILE = "AGENTS.md"  # which most agents read
-_FRAMEWORK = "pre-commit"  # the gate that runs its hooks
-_OF_FRAMEWORK = ("format", "lint")  # kinds of tools that it mostly runs
+_FRAMEWORK = "pre-commit"  # the name of the gate that runs the framework
+_OF_FRAMEWORK = ("format", "lint")  # kinds of tools that the framework usually runs
 _PLAIN = re.compile(r"[^A-Za-z0-9]+")
 _IN_VENV = re.compile(r"\bvenv/bin/")
 _SETTINGS_ENDS = (".json", ".toml")
 
 
 class Proposal(Record):
-    """One gate, ready to be written."""
+    """A gate to write."""
 
     candidate: GateCandidate
     name: str = ""
@@ -56,16 +51,16 @@ class Proposal(Record):
             return False
         if not self.outcome or candidate.pass_files:  # a commit has few files
             return is_usual
-        # What fails at once may not have begun its work.
+        # A command that fails quickly may have done only part of its work.
         return self.outcome.seconds <= QUICK_S and (is_usual or not self.outcome.has_failed)
 
     @property
     def changes(self) -> bool:
-        """Return whether it has been seen to change files."""
+        """Return whether it changed files when it was tried."""
         return bool(self.outcome and self.outcome.changed)
 
     def table(self) -> dict[str, object]:
-        """Return its keys as the configuration writes them."""
+        """Return its keys in the configuration."""
         candidate, row = self.candidate, KINDS[self.candidate.kind]
         keys: dict[str, object] = {"description": row["description"], "command": candidate.command}
         keys |= {"working_dir": candidate.folder} if candidate.folder else {}
@@ -86,19 +81,19 @@ class Inspection(Record):
     languages: tuple[str, ...] = ()
     candidates: tuple[GateCandidate, ...] = ()
     framework: FrameworkGate | None = None
-    managed: Mapping[str, HookManager] = {}  # hook → the other manager that runs it
-    ci: tuple[str, ...] = ()  # what CI runs
+    managed: Mapping[str, HookManager] = {}  # git hooks that other managers run
+    ci: tuple[str, ...] = ()  # commands that CI runs
     notes: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()  # files that could not be read
     setup: tuple[str, ...] = ()  # the commands that install what gates need elsewhere
 
 
 class Choice(Record):
-    """The gates of a project and their hooks, and what was left out."""
+    """A project's gates and hooks, and what was left out."""
 
     proposals: tuple[Proposal, ...] = ()
-    framework: FrameworkGate | None = None  # the gate that runs its hooks
-    no_framework: str = ""  # why that is left out
+    framework: FrameworkGate | None = None  # the gate that runs pre-commit or prek
+    no_framework: str = ""  # why that gate is left out
     hooks: Mapping[str, Sequence[str]] = {}
     left_out: tuple[Proposal, ...] = ()
 
@@ -109,19 +104,17 @@ class Choice(Record):
 
 
 def inspect_project(root_abs: str, env: Mapping[str, str]) -> Inspection:
-    """Find the candidates of a project, and what else checks its changes. Nothing is run."""
+    """Find a project's candidates, and what else checks its changes. Nothing is run."""
     tree = Tree(root_abs)
-    candidates = find_candidates(tree, env)
-    rows = KNOWN["ecosystems"].values()
-    titles = {row["title"]: row["signs"].split() for row in rows}
+    choices = candidates.find_candidates(tree, env)
+    titles = {row["title"]: row["signs"].split() for row in KNOWN["ecosystems"].values()}
+    used = (title for title, signs in titles.items() if any(f.find(*signs) for f in tree.folders))
     return Inspection(
-        languages=tuple(
-            t for t, signs in titles.items() if any(f.find(*signs) for f in tree.folders)
-        ),
-        candidates=tuple(candidates),
-        framework=find_framework(tree.root, env),
-        managed=managed_hooks(tree.root),
-        ci=tuple(ci_hints(tree.root, (candidate.command for candidate in candidates))),
+        languages=tuple(used),
+        candidates=tuple(choices),
+        framework=others.find_framework(tree.root, env),
+        managed=others.managed_hooks(tree.root),
+        ci=tuple(others.ci_hints(tree.root, (candidate.command for candidate in choices))),
         notes=tuple(tree.notes),
         troubles=tuple(why for _file, why in sorted(tree.troubles.items())),
         setup=install_commands(root_abs),
@@ -129,7 +122,7 @@ def inspect_project(root_abs: str, env: Mapping[str, str]) -> Inspection:
 
 
 def selected_files(candidate: GateCandidate) -> tuple[str, ...]:
-    """Return the patterns of the files that a candidate is about."""
+    """Return the patterns of the files that a candidate checks."""
     folder = candidate.folder
     if not folder:
         return candidate.files
@@ -139,12 +132,10 @@ def selected_files(candidate: GateCandidate) -> tuple[str, ...]:
     ) or (f"{folder}/",)
 
 
-def choose(
-    inspection: Inspection, outcomes: Mapping[tuple[str, str], TryResult] | None = None
-) -> Choice:
-    """Choose the best candidate of each kind. `outcomes`: None if none is tried."""
+def choose(inspection: Inspection, outcomes: Outcomes | None = None) -> Choice:
+    """Choose the best candidate of each kind. `outcomes`: None if none was tried."""
     framework, no_framework = inspection.framework, ""
-    if framework:  # that its hooks take long is no reason
+    if framework:  # slow hooks are no reason to leave it out
         outcome = (outcomes or {}).get(framework.candidate.key, TryResult())
         no_framework = framework.missing or ("" if outcome.runs_on else outcome.why_not)
         framework = None if no_framework else framework
@@ -157,7 +148,7 @@ def choose(
     hooks |= {hook: [_FRAMEWORK] for hook in (framework.hooks if framework else ())}
     chosen: list[Proposal] = []
     unfit: list[Proposal] = []
-    for each in left_out:  # under the names that its gates would have
+    for each in left_out:  # with the names that their gates would have
         leader = next(leader for leader in leaders if leader.candidate.overlaps(each.candidate))
         unfit.append(each._replace(name=_name(leader, leaders)))
     for each in proposals:
@@ -166,21 +157,14 @@ def choose(
         (unfit if why else chosen).append(proposal._replace(why_not=why))
         for hook in places:
             hooks[hook].append(proposal.name)
-    return Choice(
-        proposals=tuple(chosen),
-        framework=framework,
-        no_framework=no_framework,
-        hooks={hook: names for hook, names in hooks.items() if names},
-        left_out=tuple(unfit),
-    )
+    hooks = {hook: names for hook, names in hooks.items() if names}
+    return Choice(tuple(chosen), framework, no_framework, hooks, tuple(unfit))
 
 
 def _usable(
-    inspection: Inspection,
-    framework: FrameworkGate | None,
-    outcomes: Mapping[tuple[str, str], TryResult] | None,
+    inspection: Inspection, framework: FrameworkGate | None, outcomes: Outcomes | None
 ) -> tuple[list[Proposal], list[Proposal]]:
-    """Return the best usable candidate of each kind, in the order of kinds; and what is not."""
+    """Return the best usable candidate of each kind, in the order of kinds; and the unusable."""
     usable: list[Proposal] = []
     left_out: list[Proposal] = []
     for candidate in inspection.candidates:
@@ -201,7 +185,7 @@ def _usable(
 
 
 def _needed(proposals: list[Proposal], others: Sequence[Proposal] = ()) -> list[Proposal]:
-    """Return what is needed in the order of kinds, without kinds that others stand for."""
+    """Return the proposals in the order of kinds, without kinds that others include."""
     kinds = {proposal.candidate.kind for proposal in (*proposals, *others)}
     needless = {"check"} if {"lint", "test"} <= kinds else set()
     needless |= {"build"} if kinds & {"check", "test"} else set()
@@ -210,7 +194,7 @@ def _needed(proposals: list[Proposal], others: Sequence[Proposal] = ()) -> list[
 
 
 def _name(proposal: Proposal, others: Sequence[Proposal]) -> str:
-    """Return the name of a gate: its kind, and what it is about if there are several of those."""
+    """Return a gate's name: its kind, and what it checks if there are several of that kind."""
     candidate = proposal.candidate
     kind, subject = candidate.kind, candidate.ecosystem
     alike = [other.candidate.ecosystem for other in others if other.candidate.kind == kind]
@@ -224,10 +208,10 @@ def _name(proposal: Proposal, others: Sequence[Proposal]) -> str:
 def _places(
     proposal: Proposal, inspection: Inspection, framework: FrameworkGate | None
 ) -> tuple[list[str], str]:
-    """Return the hooks in which a gate runs, or why in none.
+    """Return the hooks in which a gate runs, or why it runs in none.
 
-    What another manager runs in a hook is all that runs there. What changes files runs before a
-    commit only.
+    No gate is added to a hook that another manager runs. A gate that changes files runs only before
+    a commit.
     """
     manager = inspection.managed.get("pre-commit")
     committed_by = manager.file if manager else ""
@@ -244,9 +228,9 @@ def _places(
 
 
 def agents_used(root_abs: str) -> list[str]:
-    """Return the agents that have hooks, files or rules of their own in a project.
+    """Return the agents for which a project has hooks, files or rules.
 
-    `AGENTS.md` is read by most of them, and permissions alone ask for nothing.
+    `AGENTS.md` does not count, because most agents read it, nor do permissions alone.
     """
     agents = []
     for name, agent in AGENTS.items():
@@ -254,17 +238,15 @@ def agents_used(root_abs: str) -> list[str]:
         has_rules = agent.rules != _RULES_FILE and os.path.isfile(rules_abs)
         folder_abs = os.path.join(root_abs, os.path.dirname(agent.settings))
         files = list_folder(folder_abs) if agent.settings else []
-        has_more = any(
-            not file.endswith(_SETTINGS_ENDS) or b"hooks" in content(f"{folder_abs}/{file}")
-            for file in files
-        )
+        more = (file for file in files if not file.endswith(_SETTINGS_ENDS))
+        has_more = any(more) or any(b"hooks" in content(f"{folder_abs}/{f}") for f in files)
         if has_more or (has_rules and not os.path.islink(rules_abs)):
             agents.append(name)
     return agents
 
 
 def wants_agent(root_abs: str) -> bool:
-    """Return whether an agent is in use and nothing is set up.
+    """Return whether an agent is used and no hook is configured.
 
     Raises: ConfigError if the configuration has problems.
     """
@@ -278,13 +260,13 @@ def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:
     """
     has_hooks = bool(read_shared(load.read_files(root_abs)).hooks)
     inspection = Inspection() if has_hooks else inspect_project(root_abs, env)
-    return propose(root_abs, choose(inspection), inspection.setup, with_agent=True)
+    return propose(root_abs, choose(inspection), inspection.setup, agent=True)
 
 
-def propose(
-    root_abs: str, choice: Choice, setup: tuple[str, ...] = (), *, with_agent: bool
-) -> Edit:
-    """Return the edit that adds what is missing. `setup`: what private checkouts need.
+def propose(root_abs: str, choice: Choice, setup: tuple[str, ...] = (), *, agent: bool) -> Edit:
+    """Return the edit that adds what is missing, with an agent's hooks if `agent`.
+
+    `setup`: the commands that private checkouts need.
 
     Raises: ConfigError if the configuration has problems, or nothing can be added to it.
     """
@@ -292,36 +274,34 @@ def propose(
     config = read_shared(raw)
     addition = _missing(choice, setup, config)
     kinds = {kind_of(hook.name) for hook in config.hooks if hook.gates}
-    is_wanted = with_agent and not any(kind in AGENT_KINDS for kind in kinds)
+    is_wanted = agent and not any(kind in AGENT_KINDS for kind in kinds)
     return make_edit(raw, _with_agent(addition, config) if is_wanted else addition)
 
 
 def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition:
     """Return the gates that the configuration lacks, and the hooks to run them.
 
-    A gate that some hook runs already is added to no other: whoever wrote it chose.
+    A gate that some hook already runs is added to no other hook: whoever wrote it chose.
     """
     existing = {gate.name: gate for gate in config.gates}
     commands = {(gate.working_dir, gate.command) for gate in config.gates if gate.command}
-    new = {
-        name: table
-        for name, table in choice.tables().items()
-        if name not in existing
-        and (table.get("working_dir", "."), table.get("command")) not in commands
-    }
+    new = {name: table for name, table in choice.tables().items() if name not in existing}
+    for name, table in [*new.items()]:
+        if (table.get("working_dir", "."), table.get("command")) in commands:
+            del new[name]
     chosen = {name for hook in config.hooks for name in reachable_defined(hook.gates, existing)}
     waiting = new.keys() | (existing.keys() - chosen)
     configured = {hook.name for hook in config.hooks}
     tables: dict[str, dict[str, object]] = {}
     for hook, gates in choice.hooks.items():
         names = [name for name in gates if name in waiting]
-        # A project that has hooks and none of this name does without it.
+        # A project that has other hooks needs no hook for running gates by hand.
         if names and (hook != "manual" or hook in configured or not configured):
             tables[hook] = {"gates": names, "strategy": "collect"}
-    # If gates run on what is pushed, that may be another content than that of the working tree.
+    # A push's gates run in a private checkout if the working tree has other content.
     setting = as_setting(setup) if "pre-push" in (*tables, *configured) else ""
     if "pre-push" in tables and not (setting or "worktree" in config.tuned):
-        # Programs of a virtual environment are in the working tree alone.
+        # Only the working tree has the programs of a virtual environment.
         texts = " ".join(str(table.get("command")) for table in new.values())
         tables["pre-push"] |= {"unstaged": "hide"} if _IN_VENV.search(texts) else {}
     return Addition(
@@ -335,7 +315,7 @@ def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition
 def _with_agent(addition: Addition, config: Config) -> Addition:
     """Add an agent's hooks.
 
-    Before it may stop: all that looks. After edits: what is given those files.
+    Before it may stop, all gates run that change nothing; after edits, those that take paths.
     """
     existing = {gate.name: gate._asdict() for gate in config.gates}
     gates = {**addition.gates, **existing}

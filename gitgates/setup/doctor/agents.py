@@ -1,4 +1,4 @@
-"""Whether each agent calls gitgates at the events that the configuration needs, and may do so."""
+"""Check that each agent calls gitgates at the events that the configuration needs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from gitgates.engine.hooks import matches_agent
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
-from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, speaks_of_us
+from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook
 from gitgates.session import agent_needs
 from gitgates.session.agent_needs import entries
 from gitgates.session.installed import is_switched_off
 from gitgates.session.needs import agents_wanted, is_reason, policies_on
 from gitgates.session.told_once import unread_in
-from gitgates.setup.doctor.findings import Subject
-from gitgates.setup.install import agent_files, agents
+from gitgates.setup.doctor.hooks import Subject
+from gitgates.setup.install import agents
 from gitgates.store.log import Journal, sessions
 from gitgates.verbs.finding import Finding
 
 _OURS = "gitgates"
 _MATCHED = (*TOOL_EVENTS, "subagent-start", "subagent-end")
 _MOST_SESSIONS = 50
+_FIX = "fix the file"
 
 
 class Source(Record):
@@ -39,7 +40,7 @@ class Source(Record):
     scope: str  # project, local, user, managed, plugin
     location: str
     path_abs: str = ""
-    broken: str = ""  # why it cannot be read
+    broken: str = ""  # that it cannot be read, and why
     settings: HookSettings = HookSettings()
 
     @property
@@ -49,15 +50,10 @@ class Source(Record):
 
     @property
     def title(self) -> str:
-        """The name of the agent for a person."""
+        """The agent's name for a person."""
         return agent_host(self.agent).TITLE
 
-    @property
-    def trouble(self) -> tuple[str, str]:
-        """Why it cannot be read, and what to do."""
-        return f"cannot be read: {self.broken}", "fix the file"
-
-    def problem(self, what: str, fix: str = "") -> Finding:
+    def problem(self, what: str, fix: str) -> Finding:
         """Return a problem with it."""
         return Finding("problem", "agent", self.location, what, fix)
 
@@ -73,7 +69,7 @@ class Source(Record):
 
 
 def find_sources(agent: str, repo: Repo) -> list[Source]:
-    """Return the settings that there are, nearest first, and the plugin if it is enabled."""
+    """Return the existing settings, nearest first, and the plugin if it is enabled."""
     sources: list[Source] = []
     real_paths: set[str] = set()
     files = agent_host(agent).settings_files(repo.root_abs, repo.env)
@@ -88,7 +84,7 @@ def find_sources(agent: str, repo: Repo) -> list[Source]:
             sources.append(source._replace(settings=settings))
         except GitgatesError as error:
             why = error.message.removeprefix(f"{source.location}:").lstrip()
-            sources.append(source._replace(broken=why))
+            sources.append(source._replace(broken=f"cannot be read: {why}"))
     if plugin := _enabled_plugins(sources).get(_OURS):
         settings = agent_settings(agent).plugin()
         sources.append(Source(agent, "plugin", f"plugin {plugin}", settings=settings))
@@ -96,13 +92,13 @@ def find_sources(agent: str, repo: Repo) -> list[Source]:
 
 
 def _by_precedence(sources: list[Source]) -> list[Source]:
-    """Return the settings in order of precedence, the highest last; a plugin has none."""
+    """Return the settings files in order of precedence, the highest last."""
     files = [source for source in sources if source.scope != "plugin"]
     return sorted(files, key=lambda source: agent_settings(source.agent).LOUDER.index(source.scope))
 
 
 def _enabled_plugins(sources: list[Source]) -> dict[str, str]:
-    """Return the plugins that the settings enable in effect: name → with its marketplace."""
+    """Return the plugins that are enabled in effect: name → with its marketplace."""
     enabled: dict[str, bool] = {}
     for source in _by_precedence(sources):
         enabled |= source.settings.plugins
@@ -112,50 +108,40 @@ def _enabled_plugins(sources: list[Source]) -> dict[str, str]:
 def check_agents(subject: Subject) -> Iterator[Finding]:
     """Find agents that do not call gitgates at each event that the configuration needs.
 
-    An agent counts if it has hooks of ours somewhere; without any, the default one does.
+    An agent counts if any of its settings has gitgates hooks; if no agent counts, the default one
+    does.
     """
     config, repo = subject.config, subject.repo
     sources_of = {agent: find_sources(agent, repo) for agent in AGENTS}
-    used = [agent for agent, sources in sources_of.items() if any(s.own_hooks for s in sources)]
-    everything = [source for sources in sources_of.values() for source in sources]
-    if not used and config and is_reason(config):
-        broken = [source.problem(*source.trouble) for source in everything if source.broken]
-        yield from broken
-        # A problem if some command was meant to call us, as a misspelt one.
-        hooks = (hook for source in everything for hook in source.settings.hooks)
-        is_meant = any(speaks_of_us(hook.command) for hook in hooks)
+    used = {a: sources for a, sources in sources_of.items() if any(s.own_hooks for s in sources)}
+    if config and is_reason(config) and not used:
+        everything = (source for sources in sources_of.values() for source in sources)
         events = ", ".join(entry.event for entry in entries(config, DEFAULT_AGENT))
         where = os.path.relpath(agent_host(DEFAULT_AGENT).settings_files("/", {})["project"], "/")
         what = f"no coding agent runs the gates: none calls gitgates at {events}"
         fix = f"gitgates install-hooks --agent {DEFAULT_AGENT}"
-        if not broken:
-            yield Finding("problem" if is_meant else "note", "agent", where, what, fix)
-    for agent in used:
-        findings = list(_check(subject, sources_of[agent]))
+        broken = [each.problem(each.broken, _FIX) for each in everything if each.broken]
+        yield from broken or [Finding("note", "agent", where, what, fix)]
+    for agent, sources in used.items():
+        findings = list(_check(subject, sources))
         wrong = {finding.where for finding in findings if finding.severity == "problem"}
         yield from findings
-        for source in sources_of[agent]:
+        for source in sources:
             if source.own_hooks and source.location not in wrong:
                 what = f"hooks are installed{_policies(config, agent)}"
                 yield source.note(what)._replace(severity="ok")
     yield from _unread_input(repo)
-    for agent, why in agents.detected(repo.root_abs, repo.env).items() if used else ():
-        if agent not in used and config and is_reason(config):
-            scope = " --scope user" if agents.is_personal(agent) else ""
-            fix = f"gitgates install-hooks --agent {agent}{scope}"
-            what = f"{agent_host(agent).TITLE} is here ({why}), and has no hooks of gitgates"
-            yield Finding("note", "agent", repo.root_abs, what, fix)
 
 
 def _policies(config: Config | None, agent: str) -> str:
-    """Return for which policies an agent has an event; the others are off in it."""
+    """Return the policies that an agent has an event for; the others are off in it."""
     kinds_of = policies_on(config) if config else {}
     names = [name for name, kinds in kinds_of.items() if any(map(agent_host(agent).has, kinds))]
     return f", for {', '.join(names)}" if names else ""
 
 
 def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
-    """Find what is wrong with an agent that calls us somewhere."""
+    """Find what is wrong with an agent that calls gitgates somewhere."""
     config, repo = subject.config, subject.repo
     with_hooks = [source for source in sources if source.own_hooks]
     first = with_hooks[0]
@@ -182,16 +168,17 @@ def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
     for source in with_hooks:
         yield from _outdated(source, needed)
     yield from _subagents(config, repo, sources)
-    limits = agent_needs.limits(config, first.agent) if needed else []
-    yield from (first.note(limit) for limit in limits)
-    for limit in agents.hidden(first.agent, repo.root_abs, repo.env) if needed else ():
+    if needed:
+        yield from map(first.note, agent_needs.limits(config, first.agent))
+        # A problem if the ignored settings are the ones with our hooks.
+        report = first.problem if first.scope == "user" else first.note
         fix = f"gitgates install-hooks --agent {first.agent}"
-        # A problem if those are the settings that are ignored.
-        yield (first.problem if first.scope == "user" else first.note)(limit, fix)
+        hidden = agents.hidden(first.agent, repo.root_abs, repo.env)
+        yield from (report(what, fix) for what in hidden)
 
 
 def _disabled(sources: list[Source], repo: Repo) -> Iterator[Finding]:
-    """Find settings that cannot be read, or that keep the client or the hooks from running."""
+    """Find settings that cannot be read, or that disable the client's hooks or the gates."""
     files = _by_precedence(sources)
     off = [source for source in files if source.settings.off is not None][-1:]
     env = {name: value for source in files for name, value in source.settings.env.items()}
@@ -200,7 +187,7 @@ def _disabled(sources: list[Source], repo: Repo) -> Iterator[Finding]:
     fix = f"take `{host.OFF.key}` out of it"
     for source in sources:
         if source.broken:
-            yield source.problem(*source.trouble)
+            yield source.problem(source.broken, _FIX)
         if source in off and source.settings.off:
             yield source.problem(what, fix)
         for trouble, cure in source.settings.troubles.items():
@@ -214,15 +201,15 @@ def _disabled(sources: list[Source], repo: Repo) -> Iterator[Finding]:
             yield source.note(reason, f"remove {name} from its `env`")
     scopes = {source.scope for source in sources if source.own_hooks}
     for path_abs, scope in host.switch_files(repo.root_abs, repo.env).items():
-        # That of a project applies to the hooks of the project alone.
+        # A project's switch applies only to the project's hooks.
         if not (scope == "project" and scopes == {"user"}) and is_switched_off(host.NAME, path_abs):
             location = user_file.display_path(path_abs, repo.root_abs)
-            of = "of this project" if scope == "project" else "of yours, in any project,"
-            yield Finding("problem", "agent", location, f"{what} {of}", fix)
+            whose = "of this project" if scope == "project" else "of yours, in any project"
+            yield Finding("problem", "agent", location, f"{what} {whose}", fix)
 
 
 def _outdated(source: Source, needed: tuple[Entry, ...]) -> Iterator[Finding]:
-    """Find hooks that miss a tool, end before the gates do, may be skipped, or are not needed."""
+    """Find hooks that miss a tool, may be skipped, time out too early, or are not needed."""
     expected = {entry.event: entry for entry in needed}
     for hook in source.own_hooks:
         at, fix = hook.event, source.install
@@ -240,14 +227,14 @@ def _outdated(source: Source, needed: tuple[Entry, ...]) -> Iterator[Finding]:
             take_out = f"{agent_settings(source.agent).TAKE_PLUGIN_OUT}; then: "
             yield source.problem(what, f"{take_out if source.scope == 'plugin' else ''}{fix}")
     idle = [hook.event for hook in source.own_hooks if hook.event not in expected]
-    if idle and source.scope in ("project", "local"):  # others serve more than this repository
+    if idle and source.scope in ("project", "local"):  # others serve other repositories, too
         what = f"calls gitgates at {', '.join(dict.fromkeys(idle))}, which is not needed"
         uninstall = source.install.replace("install-hooks", "uninstall-hooks")
         yield source.note(what, source.install if needed else uninstall)
 
 
 def _program(source: Source, repo: Repo) -> Iterator[Finding]:
-    """Find programs of our hooks that are missing or not ours; nothing is started."""
+    """Find hooks whose program is missing or not this gitgates; nothing is started."""
     commands = (hook.command for hook in source.own_hooks)
     for program in dict.fromkeys(agents.program_of(call, source.agent) for call in commands):
         if program is None:
@@ -263,7 +250,7 @@ def _program(source: Source, repo: Repo) -> Iterator[Finding]:
 
 
 def _trust(source: Source, repo: Repo) -> Iterator[Finding]:
-    """Find hooks that the client does not run before a person trusts them."""
+    """Find hooks that the client does not run until a person trusts them."""
     settings = agent_settings(source.agent)
     if not settings.needs_trust(source.scope):
         return
@@ -288,23 +275,23 @@ def _trust(source: Source, repo: Repo) -> Iterator[Finding]:
 
 
 def _subagents(config: Config, repo: Repo, sources: list[Source]) -> Iterator[Finding]:
-    """Find sub-agents that a policy needs and that are missing, or out of date."""
+    """Find missing or outdated sub-agents that a policy needs."""
     source = next(source for source in sources if source.own_hooks)
     client, host = agent_host(source.agent), agent_settings(source.agent)
-    texts = agent_files.needed_texts(config, source.agent)
+    texts = agents.needed_texts(config, source.agent)
     plugins = _enabled_plugins(sources)
     names = [f"{_OURS}:{plugin_agent()}"] if _OURS in plugins else []
     for scope, folder_abs in client.scopes(repo.root_abs, repo.env).items():
-        names += agent_files.agents_in(folder_abs, source.agent)
-        files = agent_files.plan(folder_abs, texts, source.agent) if scope == source.scope else ()
+        names += agents.agents_in(folder_abs, source.agent)
+        files = agents.plan_files(folder_abs, texts, source.agent) if scope == source.scope else ()
         for file in files:
-            if file.state == agent_files.OLD and file.after is not None:
+            if file.state == agents.OLD and file.after is not None:
                 path_abs = os.path.join(folder_abs, file.path)
                 location = user_file.display_path(path_abs, repo.root_abs)
                 yield source.note("is out of date", source.install)._replace(where=location)
     for agent in agents_wanted(config):
         plugin, is_named, _agent = agent.name.partition(":")
-        is_others = bool(is_named) and plugin in {*plugins} - {_OURS}  # its content is unknown
+        is_others = bool(is_named) and plugin in {*plugins} - {_OURS}  # it may contain the agent
         paths = client.agent_files(agent.name, client.folders_of(repo.root_abs, repo.env))
         is_defined = any(matches_agent((agent.name,), name) for name in names) or is_others
         is_defined |= not host.AGENTS and any(map(os.path.isfile, paths))
@@ -318,7 +305,7 @@ def _subagents(config: Config, repo: Repo, sources: list[Source]) -> Iterator[Fi
 
 
 def _unread_input(repo: Repo) -> Iterator[Finding]:
-    """Find input of hooks, in the last sessions, in the format of no known agent."""
+    """Find hook input in the last sessions that has no known agent's format."""
     texts: dict[str, str] = {}
     for path_abs in reversed(sessions(repo.state_abs)[-_MOST_SESSIONS:]):
         if b'"unread"' in user_file.content(path_abs):

@@ -1,34 +1,31 @@
-"""The list of checks, and those of git, the configuration, and what the gates need."""
+"""The list of checks, and the checks of git, the configuration and the gates' needs."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from gitgates.config.load import inspect
 from gitgates.core import environ
-from gitgates.core.clean import counted, first_few, visible_line
+from gitgates.core.clean import counted
 from gitgates.core.errors import ConfigError
 from gitgates.core.parts import feature_parts
 from gitgates.core.types import Config, Gate, Problem
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
-from gitgates.observed.command import why_not_here
-from gitgates.proc.call import find_runner
+from gitgates.proc.call import call, find_runner
 from gitgates.proc.pool import VARIABLE, open_pool, pool_folder
 from gitgates.setup.doctor.agents import check_agents
-from gitgates.setup.doctor.findings import Subject
-from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path
+from gitgates.setup.doctor.hooks import Subject, check_hooks, check_hooks_path
 from gitgates.setup.install import hookspath
 from gitgates.setup.install.framework import FILE, find_ids
 from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.finding import Finding
-from gitgates.verbs.idle import FEW_FILES, NO_GATES, files_text, find_unmatched, has_gates
+from gitgates.verbs.idle import NO_GATES, files_text, find_unmatched, has_gates
 from gitgates.verbs.repository import first_step
 from gitgates.worktree.locks import Lock
 from gitgates.worktree.restored import list_missing
@@ -37,29 +34,23 @@ Check: TypeAlias = Callable[[Subject], Iterable[Finding]]
 
 # Older ones lack `git config --show-scope` and much else that we use.
 OLDEST_GIT = (2, 31)
-# Builtins and syntax of the shell: more than a program and its arguments.
-_SHELL = (
-    ". : [ break case cd command continue echo eval exec exit export false for if printf read "
-    "return set shift source test time trap true type ulimit umask unset until wait while"
-)
-_ASSIGNED = re.compile(r"\s*(?:[A-Za-z_]\w*=[^\s(`]*\s+)*")
-_SHELL_WORDS = frozenset(_SHELL.split())
-_SHELL_SIGNS = frozenset("$`(){}*?~<>|&;#=!")
-_INSTALLERS = ("apt-get install", "dnf install", "apk add", "pacman -S", "zypper install")
+# The first word of a command, behind variables that are set for it.
+_PROGRAM = re.compile(r"""\s*(?:[A-Za-z_]\w*=[^\s(`]*\s+)*(["']?)([\w./+-]+)\1(?=\s|$)""")
+_IS_FOUND = ("/bin/sh", "-c", 'command -v "$1"', "sh")  # also for builtins
 _FIRST_GATE = 'add one, such as: [gates.test] with command = "make test", and list it in a hook'
-_GITS = ("objects", "checkouts", "kept", "restored")  # with modes of their own
+_GITS = ("objects", "checkouts", "kept", "restored")  # whose modes git or the user sets
 
 
 def examine(subject: Subject) -> list[Finding]:
-    """Make every check; return the findings in the order of the list.
+    """Run all checks; return the findings in the order of the list.
 
-    Raises: GitError if git cannot be asked at all.
+    Raises: GitError if git fails.
     """
     return [finding for check in CHECKS for finding in check(subject)]
 
 
 def check_git(subject: Subject) -> Iterator[Finding]:
-    """Find a git that is too old, and one of Windows that would run no hook of ours."""
+    """Find a git that is too old, and a repository on a Windows drive."""
     version = os.fsdecode(subject.repo.git.out("version")).strip()
     numbers, oldest = re.findall(r"\d+", version), ".".join(map(str, OLDEST_GIT))
     if tuple(map(int, numbers[:2])) >= OLDEST_GIT:
@@ -73,7 +64,7 @@ def check_git(subject: Subject) -> Iterator[Finding]:
 
 
 def check_config(subject: Subject) -> Iterator[Finding]:
-    """Find problems of the configuration."""
+    """Find problems in the configuration."""
     root_abs = subject.repo.root_abs
     try:
         config, problems = inspect(root_abs)
@@ -90,12 +81,8 @@ def check_config(subject: Subject) -> Iterator[Finding]:
 
 
 def check_environment(subject: Subject) -> Iterator[Finding]:
-    """Find variables of this shell that switch gates off, or hide what gitgates needs."""
+    """Find environment variables that disable gates, or that gitgates cannot use."""
     env = subject.repo.env
-    home = env.get("HOME", "")
-    if home and not os.path.isabs(home):
-        what = f"HOME is `{visible_line(home)}`, not an absolute path: it is treated as unset"
-        yield Finding("problem", "environment", "HOME", what, "set it to an absolute path")
     if environ.is_off(env):
         what = "GITGATES=0 is set: hooks run no gates"
         yield Finding("problem", "environment", "GITGATES", what, "unset GITGATES")
@@ -113,7 +100,7 @@ def check_environment(subject: Subject) -> Iterator[Finding]:
 
 
 def check_gates(subject: Subject) -> Iterator[Finding]:
-    """Find programs, folders and hooks of pre-commit that gates name and that do not exist."""
+    """Find missing gates, and missing programs, folders and pre-commit hooks that gates name."""
     if subject.config:
         if not has_gates(subject.config):
             yield Finding("note", "gates", files_text(subject.config), NO_GATES, _FIRST_GATE)
@@ -129,32 +116,19 @@ def check_files(subject: Subject) -> Iterator[Finding]:
         yield Finding("note", "files", f"gate `{name}`", what, next(hints, ""))
 
 
-def check_reuse(subject: Subject) -> Iterator[Finding]:
-    """Find that what gates read cannot be seen, though passes of some are reused by that."""
-    gates = [gate.name for gate in subject.config.gates if gate.reuse] if subject.config else []
-    if gates and (why_not := why_not_here(subject.repo.env)):
-        what = f"passes of {first_few(gates, FEW_FILES)} are not reused: {why_not}"
-        path = subject.repo.env.get("PATH", os.defpath)
-        fixes = (
-            f"{call} strace" for call in _INSTALLERS if shutil.which(call.split()[0], path=path)
-        )
-        fix = next(fixes, "") if "no strace" in why_not else ""
-        yield Finding("note", "reuse", "strace", what, fix)
-
-
 def find_missing(
     gates: tuple[Gate, ...], root_abs: str, env: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Find programs, folders and hooks of the framework that gates name and that are not there."""
+    """Find programs, folders and hooks of the framework that gates name and that are missing."""
     for gate in gates:
         is_framework = gate.pre_commit is not None
-        missing = _missing_hooks if is_framework else _missing_program
+        missing = _no_hooks if is_framework else _no_program
         for what, fix in missing(gate, root_abs, env) if is_framework or gate.command else ():
             check = "pre-commit" if is_framework else "command"
             yield Finding("problem", check, f"gate `{gate.name}`", what, fix)
 
 
-def _missing_hooks(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _no_hooks(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if not os.access(find_runner(gate.runner, env)[0], os.X_OK):
         yield f"its runner {gate.runner} is not found", f"pipx install {gate.runner}"
     ids_in_file = find_ids(root_abs)
@@ -169,10 +143,8 @@ def _missing_hooks(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterato
         yield what, f"add it there, or remove it from `{gate.name}`"
 
 
-def _missing_program(
-    gate: Gate, root_abs: str, env: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Yield what a gate needs and does not have, and what to do."""
+def _no_program(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what a gate's program lacks, and how to fix it."""
     folder_abs, program = os.path.join(root_abs, gate.working_dir), program_of(gate)
     path = dict(gate.env).get("PATH") or env.get("PATH", os.defpath)
     if not os.path.isdir(folder_abs):
@@ -182,29 +154,28 @@ def _missing_program(
         if not os.access(os.path.join(folder_abs, program), os.X_OK):
             what = f"its program {program} is missing or not executable"
             yield what, f"look at: ls -l {program}"
-    elif program and not shutil.which(program, path=path):
+    elif program and call((*_IS_FOUND, program), {"PATH": path}).exit_status:
         what = f"its program `{program}` was not found in PATH"
         yield what, "install it, or add its folder to PATH in the gate's env"
 
 
 def program_of(gate: Gate) -> str:
-    """Return the program that a gate starts first; empty if only a shell could tell."""
+    """Return the program or builtin that a gate starts first; empty if only a shell can tell."""
     if isinstance(gate.command, tuple):
         return gate.command[0]
-    rest = _ASSIGNED.sub("", f"{gate.command or ''} ", count=1)
-    first = rest.split(maxsplit=1)[0].strip("'\"") if rest.strip() else ""
-    return "" if first in _SHELL_WORDS or _SHELL_SIGNS & {*first} else first
+    match = _PROGRAM.match(gate.command or "")
+    return match[2] if match else ""
 
 
 def check_features(subject: Subject) -> Iterator[Finding]:
-    """Find problems of what a feature needs, as the feature itself reports them."""
+    """Find problems that the features report."""
     if subject.config:
         for module in feature_parts("checks"):
             yield from module.check(subject.repo, subject.config)
 
 
 def check_owners(subject: Subject) -> Iterator[Finding]:
-    """Find state that this user cannot use, as after one `sudo git commit`."""
+    """Find state that this user cannot read or write, for example after a `sudo git commit`."""
     for folder_abs in sorted(subject.repo.states_abs):
         if others := [path_abs for path_abs in _walk(folder_abs) if not _is_usable(path_abs)]:
             count, owner = counted(len(others), "path"), owner_of(others[0])
@@ -213,7 +184,7 @@ def check_owners(subject: Subject) -> Iterator[Finding]:
 
 
 def _walk(folder_abs: str) -> Iterator[str]:
-    """Yield a state folder and what is in it; objects are git's to explain."""
+    """Yield a state folder and the paths in it."""
     yield from (folder_abs,) if os.path.lexists(folder_abs) else ()
     for where_abs, folders, files in os.walk(folder_abs):
         folders[:] = [name for name in folders if where_abs != folder_abs or name not in _GITS]
@@ -226,38 +197,35 @@ def _is_usable(path_abs: str) -> bool:
 
 
 def check_left_over(subject: Subject) -> Iterator[Finding]:
-    """Find what a killed run has left, and restored work that is gone again."""
+    """Find leftovers of a killed run, and restored files that have changed again."""
     for folder_abs in subject.missing:
         what = "a worktree that git lists, and that no longer exists"
         yield Finding("note", "worktree", folder_abs, what, "git worktree prune")
     for worktree in subject.worktrees:
         repo, recover = worktree.repo, worktree.command("gitgates recover")
-        wrong = Finding("problem", "left over", repo.root_abs, "", recover)
+        problem = Finding("problem", "left over", repo.root_abs, "", recover)
+        note = problem._replace(severity="note")
         is_stashed = Rescue(f"{repo.state_abs}/rescue").is_in_use()
         names = [name for name in sorted(os.listdir(repo.git_dir_abs)) if INDEX_NAME in name]
-        is_idle = bool(is_stashed or names) and not _is_running(repo)
-        if is_idle and is_stashed:
+        is_left = bool(is_stashed or names) and not _is_running(repo)
+        if is_left and is_stashed:
             what = "a killed run stashed unstaged work, which is not restored yet"
-            yield wrong._replace(what=what)
-        for index_abs in [f"{repo.git_dir_abs}/{name}" for name in names] if is_idle else ():
+            yield problem._replace(what=what)
+        for index_abs in [f"{repo.git_dir_abs}/{name}" for name in names] if is_left else ():
             what, fix = f"a killed run left {index_abs}", f"rm {shlex.quote(index_abs)}"
-            yield wrong._replace(severity="note", what=what, mend=fix)
+            yield note._replace(what=what, mend=fix)
         for part in feature_parts("recovery"):
-            yield from (wrong._replace(what=what) for what in part.pending(repo))
-        for file in list_missing(repo):
-            if not file.is_doubtful:
-                continue
-            state = "git's version is there now" if file.is_replaced else "has changed since"
-            is_there = os.path.lexists(os.path.join(repo.root_abs, file.path))
-            state = state if is_there else "is missing now"
-            what = f"`{file.path}` was restored after {file.when}, and {state}"
+            yield from (problem._replace(what=what) for what in part.pending(repo))
+        for file in (file for file in list_missing(repo) if file.is_doubtful):
+            state = "git has replaced or removed it" if file.is_replaced else "it has changed"
+            what = f"`{file.path}` was restored after {file.when}, and {state} since"
             options = "" if file.is_replaced else f" --restore {shlex.quote(file.path)}"
             fix = worktree.command(f"gitgates recover{options}")
-            yield Finding("note", "restored", repo.root_abs, what, fix)
+            yield note._replace(check="restored", what=what, mend=fix)
 
 
 def _is_running(repo: Repo) -> bool:
-    """Return whether a run of ours holds the worktree now: then nothing is left over."""
+    """Return whether a run holds the worktree now: then nothing is left over."""
     lock = Lock(repo.state_abs)
     try:
         return not lock.acquire(alone=True)
@@ -276,7 +244,6 @@ CHECKS: tuple[Check, ...] = (
     check_agents,
     check_gates,
     check_files,
-    check_reuse,
     check_features,
     check_owners,
     check_left_over,

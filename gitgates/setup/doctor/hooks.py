@@ -1,28 +1,108 @@
-"""Whether git runs the gates of each configured hook, in every worktree."""
+"""The repository to examine, and the checks that git runs the gates in every worktree."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 import gitgates
 from gitgates import __version__
-from gitgates.core.errors import ConfigError
-from gitgates.edit.user_file import content
-from gitgates.git.repo import Repo
-from gitgates.proc.call import call
-from gitgates.setup.doctor.findings import Subject, Worktree
-from gitgates.setup.install import selection
+from gitgates.config.load import inspect
+from gitgates.core.errors import ConfigError, GitError
+from gitgates.core.record import Record
+from gitgates.core.types import Config
+from gitgates.edit.user_file import content, display_path
+from gitgates.git.repo import GIT_LOCAL, Repo, find_repo
+from gitgates.setup.install import hookspath, selection
 from gitgates.setup.install.githooks import HookFile, is_served, read_hook
-from gitgates.setup.install.hookspath import setting, unset_command, why_unused
-from gitgates.setup.install.managers import VIA, called_hooks, install_command
+from gitgates.setup.install.hookspath import HooksFolder, hooks_folder
+from gitgates.setup.install.managers import VIA, called_hooks, find_calls, install_command
 from gitgates.verbs.finding import Finding
 
 _INSTALL = "gitgates install-hooks"
 _NOT_EXECUTABLE = "is not executable, so git does not run it"
-_ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
+_VERSION = re.compile(rb'^__version__ = "(.+)"$', re.MULTILINE)
+# Git's own variables about this worktree are wrong in another one; settings stay.
+_ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_CONFIG"))
+
+
+class Worktree(Record):
+    """A worktree, its hooks folder, and the managers' files that run gates."""
+
+    repo: Repo
+    folder: HooksFolder
+    calls: Mapping[tuple[str, str], str]  # (manager, hook) → the file that runs its gates
+    here_abs: str  # the root of the current worktree
+
+    def command(self, command: str) -> str:
+        """Return the command that runs another one in this worktree."""
+        if self.repo.root_abs == self.here_abs:
+            return command
+        return f"(cd {shlex.quote(self.repo.root_abs)} && {command})"
+
+    def display_path(self, path_abs: str) -> str:
+        """Return a path in its shortest form."""
+        return display_path(path_abs, self.here_abs)
+
+
+class Subject(Record):
+    """The repository to examine."""
+
+    repo: Repo
+    config: Config | None  # as far as it can be read
+    worktrees: tuple[Worktree, ...]  # the current one first
+    missing: tuple[str, ...]  # worktrees that git lists, and that do not exist
+    folder: str = "."  # the current folder, relative to the root
+
+    @property
+    def current(self) -> Worktree:
+        """The current worktree."""
+        return self.worktrees[0]
+
+
+def survey(repo: Repo) -> Subject:
+    """Return what to examine. Raises: GitError if git fails."""
+    config = None
+    with suppress(ConfigError):
+        config = inspect(repo.root_abs)[0]
+    worktrees, missing = list_worktrees(repo)
+    return Subject(repo, config, tuple(worktrees), tuple(missing), repo.relative("."))
+
+
+def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
+    """Return all worktrees, the current one first, and the folders of missing ones.
+
+    Raises: GitError if git fails.
+    """
+    worktrees, missing = [_worktree(repo, repo.root_abs)], []
+    clean = {name: value for name, value in repo.env.items() if name not in _ELSEWHERE_WRONG}
+    current_abs = [os.path.realpath(path_abs) for path_abs in (repo.root_abs, repo.common_dir_abs)]
+    for entry in os.fsdecode(repo.git.out("worktree", "list", "--porcelain")).split("\n\n"):
+        first, *rest = entry.split("\n")
+        folder_abs = first.removeprefix("worktree ")
+        real_abs = os.path.realpath(folder_abs)
+        # Git lists a submodule with its git folder.
+        if folder_abs == first or "bare" in rest or real_abs in current_abs:
+            continue
+        with suppress(GitError):
+            other = find_repo(folder_abs, clean)
+            if os.path.realpath(other.root_abs) == real_abs:
+                worktrees.append(_worktree(other, repo.root_abs))
+                continue
+        missing.append(folder_abs)  # or no worktree any more
+    return worktrees, missing
+
+
+def _worktree(repo: Repo, here_abs: str) -> Worktree:
+    folder = hooks_folder(repo)
+    return Worktree(repo, folder, find_calls(repo.root_abs, folder), here_abs)
+
+
+# Checks
 
 
 def check_hooks_path(subject: Subject) -> Iterator[Finding]:
@@ -30,21 +110,21 @@ def check_hooks_path(subject: Subject) -> Iterator[Finding]:
     reported: set[str] = set()
     for worktree in subject.worktrees:
         folder, root_abs = worktree.folder, worktree.repo.root_abs
-        unset = worktree.command(unset_command(folder))
-        if folder.scope and (why := why_unused(folder)):
+        unset = worktree.command(hookspath.unset_command(folder))
+        if folder.scope and (why := hookspath.why_unused(folder)):
             is_husky = ".husky" in folder.value.split("/")
             fix = f"{worktree.command('npm install')}   # or: {unset}" if is_husky else unset
             yield Finding("problem", "hooksPath", root_abs, why, fix)
         elif folder.is_shared and folder.value not in reported:
-            what = f"{setting(folder)}: other repositories also use that folder for hooks"
+            what = f"{hookspath.setting(folder)}: other repositories also use that folder for hooks"
             yield Finding("note", "hooksPath", root_abs, what, unset)
         reported.add(folder.value)
 
 
 def check_hooks(subject: Subject) -> Iterator[Finding]:
-    """Find configured hooks that git, or another hook manager, does not run gates for.
+    """Find configured hooks whose gates neither git nor another hook manager runs.
 
-    Each hooks folder is looked at once: worktrees mostly share one.
+    Each hooks folder is checked once: worktrees mostly share one.
     """
     folders: dict[str, Worktree] = {}
     for worktree in subject.worktrees:
@@ -55,7 +135,7 @@ def check_hooks(subject: Subject) -> Iterator[Finding]:
 
 
 def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
-    """Return the configured git hooks; if that cannot be read, those that are installed."""
+    """Return the configured git hooks; if the configuration is invalid, the installed ones."""
     if subject.config is None:
         folder_abs = subject.current.folder.path_abs
         files = (read_hook(os.path.join(folder_abs, hook)) for hook in selection.CLIENT_HOOKS)
@@ -63,7 +143,7 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
     try:
         return selection.select(subject.config)[0]
     except ConfigError:
-        return ()  # no git hook is configured: then there is nothing to install
+        return ()  # no git hook is configured
 
 
 def _check_hook(file: HookFile, worktree: Worktree) -> Finding:
@@ -88,9 +168,9 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Finding:
 
 
 def _install(file: HookFile, worktree: Worktree) -> str:
-    """Return the command that makes git run a hook's gates, through a manager if it has one.
+    """Return the command that makes git run a hook's gates.
 
-    The one whose hook it is, or whose file runs gates already.
+    Through the manager that owns the hook, or whose file already runs gates, if there is one.
     """
     names = [name for name, _hook in worktree.calls]
     for name, hook in worktree.calls:
@@ -111,46 +191,27 @@ def check_shim(file: HookFile, location: str, worktree: Worktree) -> Finding:
         return wrong._replace(what=_NOT_EXECUTABLE, mend=f"chmod +x {shlex.quote(file.path_abs)}")
     if not os.access(file.python, os.X_OK):
         return wrong._replace(what=f"its interpreter is missing: {file.python or 'none is named'}")
-    if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
-        return wrong._replace(what=f"gitgates is missing from {file.home or 'its home'}")
     if not may_start(file, worktree.repo):
         what = f"names {file.python}, which is a file of the repository and not trusted"
-        return note._replace(what=f"{what}: not checked")
-    is_this = _starts_this_gitgates(file)
-    env = worktree.repo.env
-    version, trouble = (__version__, "") if is_this else _ask_version(file, env)
-    if trouble:
-        return wrong._replace(what=f"its interpreter {file.python} does not run it: {trouble}")
-    if version != __version__:
-        return note._replace(what=f"runs gitgates {version} of {file.home}; this is {__version__}")
+        return note._replace(what=what)
+    text = content(os.path.join(file.home, "gitgates", "__init__.py"))
+    if not (version := _VERSION.search(text)):
+        return wrong._replace(what=f"gitgates is missing from {file.home or 'its home'}")
+    if version[1] != __version__.encode():
+        what = f"runs gitgates {version[1].decode()} of {file.home}; this is {__version__}"
+        return note._replace(what=what)
     if not file.current:
         return note._replace(what="was written by a different version of gitgates")
-    return Finding("ok", "shim", location, "installed and working")
+    return Finding("ok", "shim", location, "installed")
 
 
 def may_start(file: HookFile, repo: Repo) -> bool:
-    """Return whether a shim may be started: one that may have been cloned only as we write it."""
+    """Return whether a shim may be started: not if it may have been cloned and edited."""
     folder_abs = os.path.realpath(os.path.dirname(file.path_abs)) + os.sep
     places = (
         os.path.realpath(path_abs) + os.sep for path_abs in (repo.root_abs, repo.common_dir_abs)
     )
     is_in_tree, is_in_git = map(folder_abs.startswith, places)
-    return is_in_git or not is_in_tree or (file.current and _starts_this_gitgates(file))
-
-
-def _starts_this_gitgates(file: HookFile) -> bool:
-    """Return whether a shim starts the running gitgates, so it need not be tried."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
-    return (file.python, file.home) == (sys.executable, home)
-
-
-def _ask_version(file: HookFile, env: Mapping[str, str]) -> tuple[str, str]:
-    """Return the version that a shim would run, or why it would not."""
-    try:
-        process = call((file.python, "-I", "-S", "-c", _ASK, file.home), env)
-    except OSError as error:
-        return "", error.strerror or str(error)
-    message = os.fsdecode(process.stderr).strip().rpartition("\n")[2]
-    if process.exit_status:
-        return "", message or f"exit status {process.exit_status}"
-    return os.fsdecode(process.stdout).strip(), ""
+    is_this = (file.python, file.home) == (sys.executable, home)
+    return is_in_git or not is_in_tree or (file.current and is_this)

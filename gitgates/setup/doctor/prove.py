@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
@@ -19,13 +19,11 @@ from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.proc.call import CompletedProcess, call, call_detached
 from gitgates.setup.doctor.agents import Source, find_sources
-from gitgates.setup.doctor.findings import Subject, Worktree
-from gitgates.setup.doctor.hooks import may_start
+from gitgates.setup.doctor.hooks import Subject, Worktree, may_start
 from gitgates.setup.install import agents
 from gitgates.setup.install.framework import FILE
 from gitgates.setup.install.githooks import HookFile, read_hook
-from gitgates.setup.install.manager_lines import of_framework
-from gitgates.setup.install.managers import FRAMEWORK
+from gitgates.setup.install.managers import FRAMEWORK, of_framework
 from gitgates.verbs.finding import Finding
 
 GATE = "gitgates-doctor-proof"
@@ -61,7 +59,7 @@ def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[
     Raises: GitError if no repository can be made to try them in.
     """
     proofs = [] if only else [*_prove_git(subject.current)]
-    proofs += _prove_agents(subject, findings, (only,) if only else tuple(AGENTS))
+    proofs += _try_agents(subject, findings, (only,) if only else AGENTS)
     if proofs:
         return proofs
     fine = Finding("note", "proof", subject.repo.root_abs, "", "gitgates install-hooks")
@@ -86,11 +84,8 @@ class Throwaway:
     def __init__(self, scratch_abs: str, env: Mapping[str, str]) -> None:
         self.root_abs = os.path.join(scratch_abs, "work")
         self.passes_abs = os.path.join(scratch_abs, "passes")
-        clean = {
-            name: value
-            for name, value in env.items()
-            if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
-        }
+        names = (n for n in env if not n.startswith(_ELSEWHERE) or n.startswith("GIT_CONFIG_"))
+        clean = {name: env[name] for name in names}
         started = [agent_host(agent).ENVIRONMENT.project for agent in AGENTS]
         self._env = clean | {name: self.root_abs for name in started if name}
         self._env["XDG_STATE_HOME"] = os.path.join(scratch_abs, "state")  # or save points stay
@@ -232,9 +227,7 @@ def _refusal(repo: Throwaway, hook: str, *, passes: bool) -> str:
 # Coding agents
 
 
-def _prove_agents(
-    subject: Subject, findings: list[Finding], names: tuple[str, ...]
-) -> list[Finding]:
+def _try_agents(subject: Subject, findings: list[Finding], names: Iterable[str]) -> list[Finding]:
     """Try our program at an event of each settings file that starts it; return a finding for each.
 
     It runs in our own environment, not in the `env` of the settings, and a program that is not ours

@@ -1,8 +1,14 @@
-"""Our hooks in the settings of a coding agent: the files, and the command."""
+"""Our hooks in a coding agent's settings, their command, and the files next to the settings.
+
+Those files define sub-agents, such as the reviewer, and a command that starts it. A file is ours if
+it has our mark with the digest of the rest, so whoever edits the file makes it theirs.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -10,8 +16,13 @@ from collections.abc import Mapping
 
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import ConfigError, StateError, UsageError
+from gitgates.core.record import Record
+from gitgates.core.types import Config
+from gitgates.edit import user_file
 from gitgates.hosts import AGENTS, agent_host, agent_settings
+from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, bare, committed, is_our_command, unguarded
+from gitgates.session.needs import agents_wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +30,17 @@ if TYPE_CHECKING:
     from gitgates.hosts.settings.json_settings import AgentSettings
 
 
-DETECTED = "detected"  # in place of an agent's name: those that are detected on this machine
+DETECTED = "detected"  # instead of an agent's name: all agents that are found on this machine
+_MARK = "# written by `gitgates install-hooks --agent {}`, which keeps it up to date; digest: "
+_MARKED = re.compile(rf"^{_MARK.format('[a-z]+')}([0-9a-f]+)\r?\n", re.MULTILINE)
+
+MISSING, CURRENT, OLD, EDITED, FOREIGN = "missing", "current", "old", "edited", "foreign"
+DANGLING = "dangling"  # a broken link
+WRITTEN = (MISSING, OLD)
 
 
 def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the agents that are used here: name → what shows that."""
+    """Return the agents that are used here: name → evidence."""
     signs = {}
     for name in AGENTS:
         host = agent_host(name)
@@ -38,9 +55,9 @@ def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
-    """Return the settings file of a scope.
+    """Return a scope's settings file.
 
-    Raises: UsageError if the agent has none of that scope; StateError if there is no home.
+    Raises: UsageError if the agent has no such scope; StateError if there is no home.
     """
     host = agent_host(agent)
     files, scopes = host.settings_files(root_abs, env), host.FILES.settings
@@ -50,14 +67,14 @@ def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str])
         others, home = " | ".join(files), visible_line(env.get("HOME", ""))
         set_to = f"`{home}`, which is not an absolute path" if home else "not set"
         raise StateError(
-            f"HOME is {set_to}, so there are no settings for the scope {scope}",
+            f"HOME is {set_to}, so there are no settings in the scope {scope}",
             f"Set it, or use another scope: --scope {others}" if others else "Set it.",
         )
     return files[scope]
 
 
 def main_settings(agent: str, scope: str, repo: Repo) -> str:
-    """Return the settings that an agent takes for those of a linked worktree; empty: its own."""
+    """Return the settings that an agent reads instead of a linked worktree's own; empty: none."""
     main_abs, folder = os.path.split(repo.common_dir_abs)
     is_linked = folder == ".git" and repo.git_dir_abs != repo.common_dir_abs
     if scope != "project" or not (is_linked and agent_settings(agent).OF_MAIN):
@@ -66,23 +83,18 @@ def main_settings(agent: str, scope: str, repo: Repo) -> str:
 
 
 def no_scope(agent: str, scope: str) -> str:
-    """Return the message that an agent has no settings of a scope."""
+    """Return the message that an agent has no settings in a scope."""
     only = ", only user settings" if is_personal(agent) else ""
     return f"{agent_host(agent).TITLE} has no settings for the scope {scope}{only}"
 
 
 def is_personal(agent: str) -> bool:
-    """Return whether an agent has one settings file for all repositories of a person."""
+    """Return whether an agent has only one settings file, for all repositories."""
     return [*agent_host(agent).FILES.settings] == ["user"]
 
 
-def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
-    """Return the folder that contains a scope's settings and the files for reviews."""
-    return agent_host(agent).scopes(root_abs, env)[scope]
-
-
 def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
-    """Return the settings that a client ignores because of closer ones."""
+    """Return messages about settings that a client ignores because of nearer ones."""
     host = agent_host(agent)
     files = [*filter(os.path.exists, host.settings_files(root_abs, env).values())]
     ignored = files[1:] if host.SETTINGS.hides else []
@@ -90,19 +102,19 @@ def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
 
 
 def start(agent: str, scope: str, env: Mapping[str, str], root_abs: str = "") -> tuple[str, str]:
-    """Return the command of the hooks in a scope, and what is missing for it to work.
+    """Return the command of the hooks in a scope, and what is missing for it to work, or "".
 
-    It is the bare one where a client finds it, and never a relative. If that is missing, it
-    says that nothing is checked, if a shell runs it.
+    It is the bare command if a client finds it. If a shell runs the hooks and the program is
+    missing, the command says that nothing is checked.
 
-    A client that was started elsewhere sees no program of an activated virtual environment, or of
-    the repository, so these do not count. Settings that a team shares get no path of this machine.
+    Programs in an activated virtual environment or in the repository do not count, because a client
+    that is started elsewhere does not find them. Shared settings get no path of this machine.
     """
     command = committed(bare(agent)) if agent_host(agent).SETTINGS.by_shell else bare(agent)
     if _find(env, root_abs, env.get("VIRTUAL_ENV", "")):
         return command, ""
     beside = _beside()
-    # JSON cannot hold a path that is not valid UTF-8.
+    # JSON cannot contain a path that is not valid UTF-8.
     is_text = beside.encode("utf-8", "replace").decode() == beside
     is_usable = os.access(beside, os.X_OK) and is_text
     if scope != "project" and is_usable:
@@ -120,28 +132,28 @@ def not_in_path(hint: str = "") -> str:
 
 
 def program_of(command: str, agent: str) -> str | None:
-    """Return the program that a gitgates command names by its path; None for the bare name."""
+    """Return the path of the program in a gitgates command; None for the bare name."""
     program = shlex.split(unguarded(command))[0] if is_our_command(command, agent) else ""
     return program if os.path.isabs(program) else None
 
 
 def is_known(program: str, env: Mapping[str, str]) -> bool:
-    """Return whether a program is this gitgates, or the one that a person's own PATH finds."""
+    """Return whether a program is this gitgates, or the one in PATH."""
     candidates = (_beside(), _find(env, env.get("VIRTUAL_ENV", "")), _find(env))
     return os.path.realpath(program) in map(os.path.realpath, filter(None, candidates))
 
 
 def is_in_path(env: Mapping[str, str]) -> bool:
-    """Return whether a shell finds `gitgates` now, be it by the help of a virtual environment."""
+    """Return whether a shell finds `gitgates` now, even if in a virtual environment."""
     return bool(_find(env))
 
 
 def put(
     text: str | None, needed: tuple[Entry, ...], command: str, *, host: AgentSettings, file: str
 ) -> str | None:
-    """Return the text with exactly these gitgates hooks. None: no file.
+    """Return the settings with exactly these gitgates hooks. None: no file.
 
-    Raises: ConfigError if the text cannot be read, or they could not be taken out again.
+    Raises: ConfigError if the text cannot be parsed, or the hooks could not be removed again.
     """
     before = None if text is None else host.remove(text, file)
     after = host.add(before, needed, command, file)
@@ -157,11 +169,109 @@ def _beside() -> str:
 
 
 def _find(env: Mapping[str, str], *left_out: str) -> str:
-    """Return the `gitgates` that a shell finds, without those below some folders."""
+    """Return the `gitgates` that a shell finds outside of some folders; empty if there is none."""
     below = tuple(f"{os.path.realpath(folder)}/" for folder in left_out if folder)
-    folders = [
-        folder
-        for folder in env.get("PATH", os.defpath).split(os.pathsep)
-        if os.path.isabs(folder) and not f"{os.path.realpath(folder)}/".startswith(below)
-    ]
+    absolute = filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep))
+    folders = [path for path in absolute if not f"{os.path.realpath(path)}/".startswith(below)]
     return shutil.which("gitgates", path=os.pathsep.join(folders) or os.devnull) or ""
+
+
+# Files next to the settings
+
+
+class AgentFile(Record):
+    """A sub-agent's or a command's file: its current and its expected text."""
+
+    path: str  # relative to the settings folder
+    before: str | None  # None: it does not exist
+    after: str | None  # with its mark; None: it is not needed
+    state: str  # MISSING, CURRENT, OLD, EDITED, FOREIGN, DANGLING
+
+
+def needed_texts(config: Config, agent: str) -> dict[str, str]:
+    """Return the files that a configuration needs: path → text."""
+    define = agent_settings(agent).agent_definitions
+    files = [define(subagent.name, subagent.model) for subagent in agents_wanted(config)]
+    return {path: _mark(text, agent) for texts in files for path, text in texts.items()}
+
+
+def plan_files(folder_abs: str, texts: Mapping[str, str], agent: str) -> tuple[AgentFile, ...]:
+    """Return the needed files, and other gitgates files in the same folders, with their states.
+
+    Raises: ConfigError if one of them cannot be read.
+    """
+    files = []
+    for path in dict.fromkeys((*texts, *_ours(folder_abs, agent))):
+        path_abs, after = os.path.join(folder_abs, path), texts.get(path)
+        text = user_file.read(path_abs)
+        files.append(AgentFile(path, text, after, _state(path_abs, text, after)))
+    return tuple(files)
+
+
+def write_file(folder_abs: str, file: AgentFile) -> None:
+    """Write a file, or remove it with folders that become empty.
+
+    Raises: StateError if that fails, or the file has changed meanwhile.
+    """
+    try:
+        user_file.replace(os.path.join(folder_abs, file.path), file.before, file.after)
+    except StateError as error:
+        hint = "It was not changed; the changes above were made. Fix its folder, and try again."
+        raise StateError(error.message, hint) from error
+    folder = os.path.dirname(file.path)
+    while folder and file.after is None:
+        user_file.remove_empty(os.path.join(folder_abs, folder))
+        folder = os.path.dirname(folder)
+
+
+def agents_in(folder_abs: str, agent: str) -> dict[str, str]:
+    """Return the sub-agents that are defined below a settings folder: name → file."""
+    host = agent_settings(agent)
+    definitions: dict[str, str] = {}
+    for path in _below(folder_abs, agent):
+        text = user_file.content(os.path.join(folder_abs, path)).decode("utf-8", "replace")
+        if name := host.agent_name(text):
+            definitions.setdefault(name, path)
+    return definitions
+
+
+def _below(folder_abs: str, agent: str) -> list[str]:
+    """Return the files of sub-agents, relative to the settings folder."""
+    folder = agent_settings(agent).AGENTS
+    walked = os.walk(os.path.join(folder_abs, folder)) if folder else ()
+    paths = [os.path.join(parent, name) for parent, _folders, names in walked for name in names]
+    definitions = [os.path.relpath(path, folder_abs) for path in paths if path.endswith(".md")]
+    return sorted(definitions, key=lambda path: (path.count("/"), path))
+
+
+def _ours(folder_abs: str, agent: str) -> list[str]:
+    """Return the existing files that gitgates has written."""
+    mark, usual = _MARK.format(agent).encode(), agent_settings(agent).agent_definitions
+    paths = (*_below(folder_abs, agent), *usual(plugin_agent(), ""))
+    return [path for path in paths if mark in user_file.content(os.path.join(folder_abs, path))]
+
+
+def _state(path_abs: str, text: str | None, expected: str | None) -> str:
+    is_link = os.path.islink(path_abs)
+    if text is None:
+        return DANGLING if is_link else MISSING
+    marked = _MARKED.search(text)
+    if marked is None or is_link:
+        return FOREIGN
+    if _digest(_MARKED.sub("", text, count=1)) != marked[1]:
+        return EDITED
+    return CURRENT if _plain(text) == expected else OLD
+
+
+def _mark(text: str, agent: str) -> str:
+    first, rest = text.split("\n", 1)
+    return f"{first}\n{_MARK.format(agent)}{_digest(text)}\n{rest}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(_plain(text).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _plain(text: str) -> str:
+    # A checkout may change line endings.
+    return text.replace("\r\n", "\n")

@@ -1,8 +1,7 @@
-"""Install shims in a hooks folder, and uninstall them. Other hooks are never lost.
+"""Install shims into a hooks folder, and uninstall them. Other hooks are never lost.
 
-A shim is the small sh script that git finds there, and that starts us. A hook that already exists
-is renamed, and our entry runs it first. Whether each of them can be is checked before the first
-file is touched.
+A shim is the small sh script that git runs, and that starts gitgates. An existing hook is renamed,
+and gitgates runs it first. Whether every hook can be renamed is checked before any file is touched.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gitgates.git.previous_hook import BECOME, MARK, OPENS_ITSELF, SUFFIX
 from gitgates.setup.install.managers import FRAMEWORK, VIA, Manager, called_hooks, recognise
 from gitgates.store.files import replace_file
 
-# custom: somebody's own hook that calls gitgates.
+# custom: a hand-written hook that mentions gitgates.
 Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
 _MODE = 0o755
 _SHELL = re.compile(rb"^#!.*[/ ](sh|bash|dash|ash)( -\w+)*\s*$")
@@ -35,44 +34,50 @@ _OTHER_NAME = re.compile(
 
 
 class HookFile(Record):
-    """The file of a hook: none, a gitgates shim, or another hook."""
+    """A hook's file: none, a gitgates shim, or another hook."""
 
     path_abs: str
     kind: Kind
     executable: bool = False
     manager: Manager | None = None
-    python: str = ""  # of a shim: the interpreter, and the folder that holds our package
-    home: str = ""
-    current: bool = True  # of a shim: as this version would write it, except for those two
+    python: str = ""  # the interpreter in a shim
+    home: str = ""  # the folder of the gitgates package in a shim
+    current: bool = True  # whether this version writes the same shim, except for those two
 
     @property
     def hook(self) -> str:
-        """The name of the hook."""
+        """The hook's name."""
         return os.path.basename(self.path_abs)
 
     @property
     def kept_abs(self) -> str:
-        """The path of the renamed previous hook."""
+        """The path of the previous hook, which was renamed."""
         return self.path_abs + SUFFIX
 
     @property
     def has_kept(self) -> bool:
-        """Return whether there is one."""
+        """Return whether there is a previous hook."""
         return os.path.lexists(self.kept_abs)
 
     @property
     def is_copied(self) -> bool:
-        """Return whether the manager of the previous hook has replaced the shim by it."""
+        """Return whether the previous hook's manager has replaced the shim with that hook."""
         return self.has_kept and content(self.path_abs) == content(self.kept_abs)
 
     @property
     def is_another(self) -> bool:
-        """Return whether there is another hook."""
+        """Return whether it is a hook, and not ours."""
         return self.kind not in ("none", "shim")
+
+    @property
+    def aside_abs(self) -> str:
+        """The path to which its manager has moved our shim; empty if it has not."""
+        suffix = self.manager.previous_suffix if self.manager else ""
+        return self.path_abs + suffix if suffix and is_ours(self.path_abs + suffix) else ""
 
 
 def render(hook: str) -> bytes:
-    """Return the shim of a hook: this interpreter and this installation are written into it."""
+    """Return a hook's shim, which names this interpreter and this installation."""
     package_abs = os.path.dirname(os.path.abspath(gitgates.__file__))
     shim_abs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shim.sh")
     with open(shim_abs, encoding="utf-8") as file:
@@ -86,13 +91,13 @@ def render(hook: str) -> bytes:
 
 
 def is_ours(path_abs: str) -> bool:
-    """Return whether a file is a gitgates shim. A link never is."""
+    """Return whether a file is a gitgates shim; a link never is."""
     head = b"" if os.path.islink(path_abs) else content(path_abs)
     return head.partition(b"\n")[2].startswith(MARK)
 
 
 def read_hook(path_abs: str) -> HookFile:
-    """Read the file of a hook."""
+    """Read a hook's file."""
     if not os.path.lexists(path_abs):
         return HookFile(path_abs, "none")
     text = content(path_abs)
@@ -109,23 +114,23 @@ def read_hook(path_abs: str) -> HookFile:
 
 
 def is_served(file: HookFile, name: str, calls: Mapping[tuple[str, str], str]) -> bool:
-    """Return whether a manager's hook, there or behind our shim, runs the gates.
+    """Return whether a manager's hook, installed or renamed by us, runs the gates.
 
-    `calls`: the files of managers that run them.
+    `calls`: the managers' files that run gates, as `find_calls` returns them.
     """
     behind = read_hook(file.kept_abs) if file.kind == "shim" else file
     if not behind.executable or not behind.manager or behind.manager.name != name:
         return False
     if file.hook in called_hooks(content(behind.path_abs)):
         return True
-    # Its hooks are copies of its settings; prek reads those of pre-commit.
-    is_copy = name == "simple-git-hooks"
-    names = FRAMEWORK if name in FRAMEWORK else (name,)
-    return not is_copy and any((each, file.hook) in calls for each in names)
+    if name == "simple-git-hooks":  # its hooks are copies of its settings
+        return False
+    names = FRAMEWORK if name in FRAMEWORK else (name,)  # prek reads the settings of pre-commit
+    return any((each, file.hook) in calls for each in names)
 
 
 def _body(text: bytes) -> list[bytes]:
-    """Return the lines of a shim that are the same wherever one version installs it."""
+    """Return a shim's lines that do not depend on the installation."""
     return [line for line in text.splitlines() if not line.startswith((b"python=", b"home="))]
 
 
@@ -136,11 +141,11 @@ def _word(quoted: str) -> str:
 
 
 def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tuple[str, str]]:
-    """Install the shims of `hooks` in a folder, which is created if it is missing.
+    """Install the shims of `hooks` into a folder, which is created if it is missing.
 
-    `force` keeps a hook that does what its name says under another one all the same.
+    Returns paths with what was done. `force`: rename hooks even if they depend on their name.
 
-    Raises: StateError if a hook would be in the way, or the folder cannot be written.
+    Raises: StateError if a hook is in the way, or the folder cannot be written.
     """
     files = [read_hook(os.path.join(folder_abs, hook)) for hook in hooks]
     others = [file for file in files if file.is_another]
@@ -156,7 +161,7 @@ def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tup
 
 
 def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Remove the shims from a folder, and restore the previous hooks.
+    """Remove the shims from a folder, and restore the previous hooks; return what was done.
 
     Raises: StateError if the folder cannot be written.
     """
@@ -179,7 +184,7 @@ def _in_the_way(files: list[HookFile]) -> StateError:
 
 
 def _needs_names(files: list[HookFile]) -> StateError:
-    """Return the error for hooks that depend on their name and would do nothing under another."""
+    """Return the error for hooks that depend on their own name."""
     names = "".join(f"\n  {file.path_abs}" for file in files)
     lines = "".join(f'    gitgates git-hook --via=own {file.hook} "$@"\n' for file in files)
     what = (
@@ -193,21 +198,22 @@ def _needs_names(files: list[HookFile]) -> StateError:
 
 
 def _needs_name(file: HookFile) -> bool:
-    """Return whether a hook does what its name says, and cannot be run under it from another file.
+    """Return whether a hook acts by its own name, and cannot get that name after a renaming.
 
-    Scripts of sh and bash can be (`git/previous_hook.py`), unless they open their own file as well.
+    Scripts of sh and bash can (`git/previous_hook.py`), unless they also open their own file.
     """
     text = content(file.path_abs)
     first = text.partition(b"\n")[0]
-    if not first.startswith(b"#!"):
-        return b"\0" not in text and bool(_SHELL_NAME.search(text))
-    if _SHELL.search(first):
-        return bool(_SHELL_NAME.search(text) and _OPENS_ITSELF.search(text))
-    return bool(_OTHER_NAME.search(text))
+    if first.startswith(b"#!") and not _SHELL.search(first):
+        return bool(_OTHER_NAME.search(text))
+    opens_itself = (
+        bool(_OPENS_ITSELF.search(text)) if first.startswith(b"#!") else b"\0" not in text
+    )
+    return opens_itself and bool(_SHELL_NAME.search(text))
 
 
 def _install_one(file: HookFile) -> str:
-    """Install one shim, and rename the existing hook; return messages."""
+    """Install a shim, and rename the existing hook; return what was done."""
     shim = render(file.hook)
     kept_name = os.path.basename(file.kept_abs)
     what = "installed"
@@ -222,40 +228,38 @@ def _install_one(file: HookFile) -> str:
         what += f"; the existing hook {how}: {kept_name}"
     elif file.has_kept:
         what += f"; {kept_name} runs first"
-    replace_file(file.path_abs, shim, mode=_MODE, sync=False)  # git never finds half a hook
+    replace_file(file.path_abs, shim, mode=_MODE, sync=False)  # git never sees a partial hook
     return what
 
 
 def _uninstall_one(file: HookFile) -> str:
-    """Remove one shim, and restore the previous hook; return messages."""
+    """Remove a shim, and restore the previous hook; return what was done."""
     if file.is_another:
         return _uninstall_aside(file)
     kept_name = os.path.basename(file.kept_abs)
-    manager = recognise(content(file.kept_abs))
+    kept = read_hook(file.kept_abs)
     what = "was already removed" if file.has_kept else ""
     if file.kind == "shim":
         what = "removed"
         if not file.has_kept or os.path.isdir(file.kept_abs):
-            os.unlink(file.path_abs)  # no file to rename over it
-    elif manager:  # which has taken out its own then, and ours with it
-        return f"{what}; {kept_name} is {manager.name}'s, and is left unchanged"
+            os.unlink(file.path_abs)  # else the previous hook replaces it
+    elif kept.manager:  # it has removed its own hook, and ours with it
+        return f"{what}; {kept_name} is {kept.manager.name}'s, and is left unchanged"
     if file.has_kept:
         os.rename(file.kept_abs, file.path_abs)
         what += f"; the previous hook was restored ({kept_name})"
-        if manager and manager.previous_suffix and is_ours(file.path_abs + manager.previous_suffix):
-            os.unlink(file.path_abs + manager.previous_suffix)
+        if aside_abs := file._replace(manager=kept.manager).aside_abs:
+            os.unlink(aside_abs)
     return what
 
 
 def _uninstall_aside(file: HookFile) -> str:
-    """Remove our shim from where a manager has moved it; return messages.
+    """Remove our shim from the path to which a manager has moved it; return what was done.
 
-    The hook from before ours goes there, unless it is an older one of the same manager.
+    Our previous hook goes there, unless it is an older one by the same manager.
     """
-    kept_name, manager = os.path.basename(file.kept_abs), file.manager
-    message = ""
-    if manager and manager.previous_suffix and is_ours(file.path_abs + manager.previous_suffix):
-        aside_abs = file.path_abs + manager.previous_suffix
+    kept_name, manager, message = os.path.basename(file.kept_abs), file.manager, ""
+    if manager and (aside_abs := file.aside_abs):
         name = os.path.basename(aside_abs)
         message = f"{manager.name}'s is left unchanged; the gitgates hook was removed ({name})"
         os.unlink(aside_abs)

@@ -63,11 +63,11 @@ def hooks_folder(repo: Repo) -> HooksFolder:
 
 def why_unused(folder: HooksFolder) -> str:
     """Return why git runs no hooks there; empty if it runs them."""
-    path_abs, named = folder.path_abs, bool(folder.scope)
-    if named and folder.value and not os.path.lexists(path_abs):
+    path_abs, is_set = folder.path_abs, bool(folder.scope)
+    if is_set and folder.value and not os.path.lexists(path_abs):
         return f"{setting(folder)}: that folder does not exist, so git runs no hooks"
-    if (named and not folder.value) or (os.path.lexists(path_abs) and not os.path.isdir(path_abs)):
-        what = f"{setting(folder)}: that" if named else f"{path_abs}:"
+    if (is_set and not folder.value) or (os.path.lexists(path_abs) and not os.path.isdir(path_abs)):
+        what = f"{setting(folder)}: that" if is_set else f"{path_abs}:"
         return f"{what} is not a folder, so git runs no hooks"
     return ""
 

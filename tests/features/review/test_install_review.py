@@ -14,7 +14,7 @@ from each_case import each_case
 
 from gitgates.core.types import Config, Hook
 from gitgates.features.review.config import Review
-from gitgates.setup.install import agent_files
+from gitgates.setup.install import agents
 
 AGENT = ".claude/agents/reviewer.md"
 COMMAND = ".claude/commands/gitgates/review.md"
@@ -267,9 +267,7 @@ def test_a_file_in_the_place_of_their_folder(ready: Repo) -> None:
     assert done.stdout.decode() == f"{SETTINGS}: gitgates hooks were added: {EVENTS}\n"
     assert done.stderr.decode() == (
         f"gitgates: {ready.path}/{AGENT}: cannot be written: File exists\n"
-        "  This file was not changed; the changes reported before were made. Fix its folder, "
-        "and try again."
-        "\n"
+        "  It was not changed; the changes above were made. Fix its folder, and try again.\n"
     )
     assert "no gitgates hooks" not in ask(ready, "uninstall")
     assert os.listdir(ready.path / ".claude") == ["agents"]
@@ -294,7 +292,7 @@ def test_a_pipe_in_its_place_is_not_waited_for(ready: Repo) -> None:
 )
 def test_what_is_wanted(review: Review, paths: list[str]) -> None:
     config = with_tables(Config(hooks=(Hook(name="Stop", gates=("review",)),)), review)
-    assert list(agent_files.needed_texts(config, "claude")) == paths
+    assert list(agents.needed_texts(config, "claude")) == paths
 
 
 def test_the_settings_of_a_review(ready: Repo) -> None:

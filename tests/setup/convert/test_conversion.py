@@ -329,7 +329,7 @@ def test_husky_and_lint_staged(tmp_path: Path) -> None:
         "post-merge": {"gates": ["ci"]},
     }
     assert len(conversion.notes) == 1
-    assert conversion.notes[0].startswith(".husky/pre-push: it runs lint-staged itself")
+    assert conversion.notes[0].startswith(".husky/pre-push: it runs lint-staged, which hides")
     assert of(tmp_path, {}, ".husky").gates == conversion.gates
 
 

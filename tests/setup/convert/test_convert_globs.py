@@ -35,8 +35,7 @@ REGEX = {
     "/vendor/": ["*/**/vendor/"],
     "^x[0-9]$": ["/x[0-9]"],
     r"^\$x$": [r"/\$x"],
-    r"(^|/)package\.json$": ["package.json"],
-    r"(^|/)(a|x)\.py$": ["a.py", "x.py"],
+    r"(^|/)package\.json$": ["/package.json", "*/**/package.json"],
 }
 GOBWAS = {
     "*.{js,ts}": ["*.js", "*.ts"],

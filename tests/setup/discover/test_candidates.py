@@ -246,7 +246,7 @@ def test_a_push_runs_in_the_working_tree_if_nothing_installs_its_programs_elsewh
     files: Files, setup: tuple[str, ...]
 ) -> None:
     files.write({"pytest.ini": "", ".venv/bin/pytest": "#!/bin/sh\n"})
-    edit = propose(str(files.root), files.choose(), setup, with_agent=False)
+    edit = propose(str(files.root), files.choose(), setup, agent=False)
     assert (b'unstaged = "hide"' in edit.after) is (not setup)
 
 
@@ -284,8 +284,8 @@ def test_what_is_left_out_of_two_languages_has_two_names(files: Files) -> None:
 def test_many_folders_of_one_kind_are_named(files: Files) -> None:
     files.write({f"packages/{name}/package.json": "{}" for name in "abcd"})
     (note,) = inspect_project(str(files.root), {}).notes
-    what = "4 folders hold JavaScript or TypeScript, such as packages/a"
-    assert note == f"{what}: add gates for those that you want"
+    what = "4 folders contain JavaScript or TypeScript, such as packages/a"
+    assert note == f"{what}: add gates for the ones that you want"
 
 
 def hooks_of(

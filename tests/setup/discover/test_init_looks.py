@@ -186,7 +186,7 @@ def test_what_checks_nothing_or_does_not_end_is_left_out(
     done = repo.gitgates("init", "--try", "--try-for", "3s")
     said = done.stdout.decode()
     assert "make lint (Makefile: lint): it has nothing to check: no tests ran in 0.01s\n" in said
-    assert "make test (Makefile: test): it still ran after " in said
+    assert "make test (Makefile: test): it was still running after " in said
     assert "  test       make check  (Makefile: check): passed" in said
     assert "passed at once and printed nothing: make sure that it checks something" in said
     assert "  to add what was left out, paste this, and name the gates in their hooks:" in said
@@ -208,7 +208,7 @@ def test_what_checks_nothing_or_does_not_end_is_left_out(
 def test_a_failure_without_tests_is_left_out(output: bytes, why_not: str) -> None:
     result = GateResult(gate="test", status="failed", exit_status=5, output=output)
     candidate = GateCandidate(kind="test", command="pytest", source="tests")
-    seen = trial.result_of(candidate, result, Deadline(at=0.0, limit_s=1.0))
+    seen = trial.result_of(candidate, result, Deadline(at=0.0, limit_s=1.0), "/no/checkout")
     assert (seen.why_not, seen.has_failed) == (why_not, not why_not)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -29,9 +28,9 @@ def test_healthy(repo: Repo) -> None:
     assert done.stdout.decode() == (
         f"ok       git: {version}\n"
         "ok       pyproject.toml: 1 gate, 2 hooks\n"
-        "ok       .git/hooks/pre-commit: installed and working\n"
-        "ok       .git/hooks/pre-merge-commit: installed and working\n"
-        "ok       .git/hooks/pre-push: installed and working\n"
+        "ok       .git/hooks/pre-commit: installed\n"
+        "ok       .git/hooks/pre-merge-commit: installed\n"
+        "ok       .git/hooks/pre-push: installed\n"
         "gitgates doctor: nothing is wrong\n"
     )
 
@@ -154,14 +153,6 @@ def test_interpreter_is_gone(repo: Repo) -> None:
     assert examine(repo) == the_shim("its interpreter is missing: /no where/python")
 
 
-def test_interpreter_that_does_not_run(repo: Repo) -> None:
-    broken = repo.write("broken", "#!/bin/sh\necho no such library >&2\nexit 3\n")
-    broken.chmod(0o755)
-    edit_shim(healthy(repo), f"python={sys.executable}\n", f"python={broken}\n")
-    what = f"its interpreter {broken} does not run it: no such library"
-    assert examine(repo) == the_shim(what)
-
-
 def test_home_is_gone(repo: Repo) -> None:
     edit_shim(healthy(repo), f"home={SRC}\n", "home=/nowhere\n")
     assert examine(repo) == the_shim("gitgates is missing from /nowhere")
@@ -279,14 +270,14 @@ def test_programs_and_folders(repo: Repo) -> None:
         ("ruff check", "ruff"),
         ("A=b C='d' ruff", "ruff"),
         ("'ruff' check", "ruff"),
-        ("cd x && y", ""),
+        ("cd x && y", "cd"),
         ("$TOOL x", ""),
         ("(a; b)", ""),
         ("! grep x", ""),
-        ("if true; then a; fi", ""),
+        ("if true; then a; fi", "if"),
         ("a=1", ""),
         ("# nothing", ""),
-        ("test -f x", ""),
+        ("test -f x", "test"),
         ("true|false", ""),
         (("a b", "c"), "a b"),
     ],
@@ -364,18 +355,3 @@ def test_a_pool_that_cannot_be_used(repo: Repo, value: str, severity: str, what:
     said = [one for one in said if one.check == "pool"]
     assert [one.severity for one in said] == ([severity] if severity else [])
     assert all(what in one.what for one in said)
-
-
-def test_strace_for_gates_that_reuse_passes(repo: Repo, tmp_path: Path) -> None:
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for name in ("git", "sh", "ssh-keygen"):
-        (tools / name).symlink_to(str(shutil.which(name)))
-    (tools / "apk").symlink_to("/bin/true")
-    for reuse in ("true", "false"):
-        repo.config(
-            f'[gates.t]\ncommand = "true"\nreuse = {reuse}\n[hooks.manual]\ngates = ["t"]\n'
-        )
-        said = repo.gitgates("doctor", env={"PATH": str(tools)}).stdout.decode()
-        assert ("passes of t are not reused: strace is not installed" in said) is (reuse == "true")
-        assert ("apk add strace" in said) is (reuse == "true")

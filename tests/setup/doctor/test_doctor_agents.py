@@ -15,7 +15,7 @@ from doctor_support import Said, examine
 from gitgates.git.repo import find_repo
 from gitgates.hosts.agents.claude.settings import Settings
 from gitgates.setup.doctor.agents import check_agents
-from gitgates.setup.doctor.findings import survey
+from gitgates.setup.doctor.hooks import survey
 
 pytestmark = pytest.mark.slow  # each asks the doctor, who starts what is installed
 
@@ -176,9 +176,6 @@ def test_a_hook_of_somebodys_own_that_speaks_of_us(ready: Repo) -> None:
     hook = {"type": "command", "command": "gitgates agent-hok claude"}
     change(ready, hooks={"Stop": [{"hooks": [hook]}]})
     assert only(ready).what == "does not call gitgates at Stop"
-    (ready.path / PROJECT).unlink()
-    change(ready, hooks={"Stop": [{"hooks": [hook]}]})
-    assert only(ready).severity == "problem"
 
 
 # Whether it is there

@@ -124,7 +124,7 @@ def test_framework_that_replaced_our_shim_runs_it_first(repo: Repo, name: str) -
     install(repo, name)
     assert examine(repo) == []
     said = repo.gitgates("doctor").stdout.decode()
-    assert "ok       .git/hooks/pre-commit.legacy: installed and working\n" in said
+    assert "ok       .git/hooks/pre-commit.legacy: installed\n" in said
 
 
 @pytest.mark.samples(1)

@@ -100,8 +100,8 @@ def test_named_hooks_need_no_configuration(repo: Repo) -> None:
             "update",
             "`update` runs on the server, not in a clone: skipped",
         ),
-        ("manual", "`manual` is not fired by git: run it with gitgates run manual"),
-        ("Stop", "`Stop` is not fired by git, so there is nothing to install"),
+        ("manual", "`manual` is not run by git: run it with gitgates run manual"),
+        ("Stop", "`Stop` is not run by git, so there is nothing to install"),
         (
             "fsmonitor-watchman",
             (
@@ -149,7 +149,7 @@ def test_a_configured_server_side_hook_is_said_to_be_left_out(repo: Repo) -> Non
             ".git/hooks/pre-push: installed\n"
             "gitgates: `pre-receive` runs on the server, not in a clone: skipped"
             "\n"
-            "gitgates: those of Claude Code are installed with: "
+            "gitgates: to install the hooks of Claude Code: "
             "gitgates install-hooks --agent claude\n"
         ),
         "",

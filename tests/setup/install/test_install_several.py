@@ -206,25 +206,9 @@ def test_doctor_tells_whether_hooks_are_trusted(ready: Repo, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_doctor_names_agents_that_run_none_of_the_gates(ready: Repo) -> None:
-    said(ready, "install-hooks", "--agent", "claude")
-    (ready.path / ".codex").mkdir()
-    (one,) = of_agents(ready)
-    assert one.severity == "note"
-    assert one.what == f"Codex is here ({ready.path}/.codex is there), and has no hooks of gitgates"
-    assert one.mend == "gitgates install-hooks --agent codex"
-
-
-@pytest.mark.slow
 def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> None:
-    said(ready, "install-hooks", "--agent", "claude")
     (ready.path / ".github/workflows").mkdir(parents=True)
-    assert of_agents(ready) == []  # a folder that most repositories have
-    (ready.path / ".github/hooks").mkdir()
-    (one,) = of_agents(ready)
-    assert (one.severity, one.mend) == ("note", "gitgates install-hooks --agent copilot")
-    is_here = f"Copilot CLI is here ({ready.path}/.github/hooks is there)"
-    assert one.what == f"{is_here}, and has no hooks of gitgates"
+    said(ready, "install-hooks", "--agent", "claude")
     said(ready, "install-hooks", "--agent", "copilot")
     assert [one.what for one in of_agents(ready)] == [
         "Copilot CLI runs these hooks only once they are trusted",

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from install_support import BIN, Repo, add_printed_lines, make_repo
 
-from gitgates.setup.install import manager_lines, managers
+from gitgates.setup.install import managers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,7 @@ def test_our_hook_over_theirs_goes_and_theirs_comes_back(repo: Repo) -> None:
 
 @pytest.mark.parametrize("has_jobs", [False, True])
 def test_the_lines_for_lefthook(*, has_jobs: bool) -> None:
-    lines = manager_lines.of_lefthook(("pre-push",), "lefthook.yml", has_jobs=has_jobs)
+    lines = managers.of_lefthook(("pre-push",), "lefthook.yml", has_jobs=has_jobs)
     keys = {
         "files": "echo lefthook.yml",
         "run": 'true {files} && gitgates git-hook --via=lefthook pre-push "{1}" "{2}"',
@@ -115,20 +115,20 @@ def test_the_lines_for_the_framework() -> None:
         "require_serial": True,
     }
     repos = [{"repo": "local", "hooks": [hook]}]
-    text = manager_lines.of_framework(("pre-push",), "prek.toml")
+    text = managers.of_framework(("pre-push",), "prek.toml")
     assert tomllib.loads(text) == {"repos": repos}
-    assert yaml.safe_load(manager_lines.of_framework(("pre-push",), ".yaml")) == repos
-    assert manager_lines.install_types(("a", "b"), "x.yaml").endswith("types: [a, b]\n")
+    assert yaml.safe_load(managers.of_framework(("pre-push",), ".yaml")) == repos
+    assert managers.install_types(("a", "b"), "x.yaml").endswith("types: [a, b]\n")
 
 
 def test_standard_input_is_read_twice_where_another_command_needs_it() -> None:
-    alone = manager_lines.of_script("husky", "pre-push", is_alone=True)
+    alone = managers.of_script("husky", "pre-push", is_alone=True)
     assert alone == 'gitgates git-hook --via=husky pre-push "$@"\n'
-    assert "exec <<REFS" in manager_lines.of_script("husky", "pre-push", is_alone=False)
-    text = manager_lines.of_json("x", ("pre-commit", "pre-push"), '{"pre-commit": "a"}')
+    assert "exec <<REFS" in managers.of_script("husky", "pre-push", is_alone=False)
+    text = managers.of_json("x", ("pre-commit", "pre-push"), '{"pre-commit": "a"}')
     assert '"… && gitgates git-hook --via=x pre-commit' in text
     assert "REFS" not in text
-    assert "REFS" in manager_lines.of_json("x", ("pre-push",), '{"pre-push": "a"}')
+    assert "REFS" in managers.of_json("x", ("pre-push",), '{"pre-push": "a"}')
 
 
 CALLS = {
