@@ -38,13 +38,13 @@ def journal_page() -> str:
     return page(
         "The journal of a session",
         "`facts.py` of the session and of each feature",
-        "Each session of an agent has a journal in each worktree that it works in: "
+        "An agent's session has a journal in each worktree that it works in: "
         "`.git/gitgates/sessions/ID.jsonl`. It is append-only, with one JSON object per line. "
         "[How it is used](../how-to/agent-hooks.md#errors).",
         "Each entry has its kind in `what`, and the time in `t`, in seconds since 1970. Fields "
         "with their default value are left out. Entries of an unknown kind, such as those of "
-        "another version, and damaged ones are kept and ignored; the debug log of the agent has "
-        "the number of these.",
+        "another version, and damaged ones are kept and ignored; the agent's debug log has their "
+        "number.",
         *parts,
     )
 
