@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHORT = 12  # digits of a commit's id
 _REMOTE_HEAD = "refs/remotes/origin/HEAD"
 _SET_HEAD = "git remote set-head origin --auto"
-# Also in a single-branch clone, in which that does not work.
+# Also works in a single-branch clone.
 _FETCH = "git fetch origin NAME:refs/remotes/origin/NAME && git remote set-head origin NAME"
 
 
@@ -44,8 +44,8 @@ def find_base(
     """Return the merge base of HEAD with the default branch; None before the first commit.
 
     `named`: a commit to use instead of the default branch. `merged`: commits that are being
-    merged into HEAD; the merge base is that of the merge, as what they bring is not new.
-    `of_remote`: only what was fetched from there, and no branch of this repository.
+    merged into HEAD: what they bring is not new, so the merge base is that of the merge.
+    `of_remote`: only branches that were fetched, no local ones.
     """
     if not git.resolve("HEAD^{commit}"):
         return None
@@ -58,7 +58,7 @@ def find_base(
     else:
         tips = _tips(git, (_REMOTE_HEAD, *both))
     if of_remote and _REMOTE_HEAD not in tips and len(tips) > 1:
-        # Whoever may push a branch of such a name does not decide.
+        # Anybody who may push could have created a branch with such a name.
         why_none = f"which of {', '.join(map(_short, tips))} is the default branch? {_SET_HEAD}"
         return Base(why_none=why_none)
     ref, tip = next(iter(tips.items()), ("", ""))

@@ -116,7 +116,7 @@ class KnownFailures:
         return self._compare(result, pairs)
 
     def _is_known_to_git(self) -> bool:
-        """Return whether what is committed or pushed has the file; others have no other one."""
+        """Return whether git tracks the file, if a commit or a push is judged."""
         if self._checkout or self._plan.event.host not in ("git", "pre-commit"):
             return True
         return bool(self._repo.git.out("ls-files", "--", BASELINE_FILE))

@@ -31,7 +31,7 @@ _SHOWN = 100
 _DIGITS = 9  # of a number of failures
 _OF_MAKE = re.compile(r"^\w*make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error (\d+)$", re.MULTILINE)
 _STATUS_OF_MAKE = 2
-# What these print does not come from anything else: an own pattern may be that of any tool.
+# Nothing else prints the signs of these, so they also count for a gate with its own pattern.
 _WELL_KNOWN = ("pytest", "go-test", "cargo", "mypy", "biome", "golangci-lint")
 _OTHERS = "*"  # the table about tools without a preset, which is no regular expression either
 
@@ -40,7 +40,7 @@ _PIPES = ("|", "|&")
 _ENDS = frozenset("();&|")
 # Words before a command, which belong to the shell.
 _BEFORE = " ! { } if then elif else fi while until do done time exec env nice "
-# What prepares, or shows, and checks nothing; and what is no command.
+# Commands that only prepare or display, and words that are no command.
 _HARMLESS = (
     " . : [ [[ cat cd command cp echo exit export false grep head local ls mkdir mktemp mv popd "
     "printf pushd read return rm set shift shopt sleep source tail tee test touch trap true type "
@@ -92,7 +92,7 @@ def why_incomplete(
 ) -> str:
     """Return why others may be behind the failures that were found; empty: none are.
 
-    Whoever gives an own pattern knows the tool.
+    A gate with its own pattern is not judged: its author knows the tool.
     """
     tool_signs = signs.get(gate.failures)
     if not tool_signs:
@@ -173,7 +173,7 @@ def _shown(text: str) -> str:
 
 
 def why_several(gate: Gate, text: str) -> str:
-    """Return why a gate has not run, or not shown, one tool only; empty: it has."""
+    """Return why the output is not that of one tool alone; empty: it is."""
     for command in (_shell_command(gate), *_ECHOED.findall(text)):
         tools = list(_tools(command))
         if len(tools) > 1:
@@ -202,7 +202,7 @@ def _tools(command: str) -> Iterator[str]:
             else:
                 parts[-1].append(word)
     except ValueError:
-        return  # it is not closed: the shell says so
+        return  # an unclosed quote: the shell reports it
     for part in parts:
         if part and (tool := _tool(part)):
             yield tool

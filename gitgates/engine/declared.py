@@ -109,12 +109,12 @@ class Declarations:
 def seen_paths(step: Step, content: VisibleContent) -> tuple[str, ...]:
     """Return the files that a step is about. Raises: GitgatesError or OSError."""
     if any(path not in content.states for path in step.paths):
-        raise UnknownContentError("git ignores a file that is passed")  # to any content
+        raise UnknownContentError("git ignores a file that is passed")  # no content has it
     if not (inputs := step.gate.inputs):
         return tuple(content.states)
     for pattern in inputs:
         if not (pattern.startswith("!") or content.select((pattern,))):
-            # A misspelt one would hide what it was to name.
+            # A misspelt pattern would leave out what it was meant to name.
             raise UnknownContentError(f"no file matches `{pattern}` of `inputs`")
     if not (content.select(inputs) or step.paths):  # as for `!docs/` alone
         raise UnknownContentError("no file matches `inputs`")

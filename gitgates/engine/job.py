@@ -50,11 +50,11 @@ _STRACE_BYTES = 4096  # of arguments in front of those of a gate that is observe
 
 
 class Deadline:
-    """The end of the time that all gates of an event have together."""
+    """The deadline that all gates of an event share."""
 
     def __init__(self, at: float, limit_s: float, *, is_extended: bool = False) -> None:
         self.at = at  # of the monotonic clock
-        self.limit_s = limit_s  # what it was in the beginning, for people
+        self.limit_s = limit_s  # the original limit, for display
         self.is_extended = is_extended  # by the time that gates wait: no host gives up
 
     def left_s(self) -> float:
@@ -62,7 +62,7 @@ class Deadline:
         return max(self.at - time.monotonic(), 0.0)
 
     def has_waited(self, seconds: float) -> None:
-        """Note that a gate has waited, which does not count if no host gives up."""
+        """Extend it by the time that a gate has waited, if no host gives up."""
         self.at += seconds if self.is_extended else 0.0
 
 
@@ -70,11 +70,11 @@ class RunOptions(Record):
     """The options of one run."""
 
     checkout: Repo | None = None  # a private checkout that gates run in
-    locks: bool = True  # False: nobody that wants to change the files waits for it
+    locks: bool = True  # False: others may change the files meanwhile
     deadline: Deadline | None = None
     logs_abs: str = ""  # where the gates' logs go; empty: into a new run
     began_ns: int = 0  # when the event arrived, by the wall clock; 0: irrelevant
-    earlier: Mapping[tuple[str, int], GateResult] = {}  # results that are already final
+    earlier: Mapping[tuple[str, int], GateResult] = {}  # final results
     since_ns: int = 0  # that it has waited before, by the monotonic clock; 0: not at all
     is_urgent: bool = False  # a person waits for it: it is served before agents' runs
     place: Place = AS_IS
@@ -197,7 +197,7 @@ class RunContext:
         return f"limit {gate.timeout_s:g} s"
 
     def note_start(self, child: Child, *, is_watched: bool) -> None:
-        """Have a process ended if we are killed."""
+        """Make sure that a process ends if we are killed."""
         if self.isolation.rescue:
             self.isolation.rescue.note_group(child.pid)
         if self._watch and is_watched:
@@ -210,7 +210,7 @@ class RunContext:
 
 
 class Job:
-    """A running gate: its remaining commands, the ends of those that ran, their output."""
+    """A running gate: its remaining commands, and how the others ended, with their output."""
 
     is_remote = False
     reused = ""  # where a result comes from that was not computed now
@@ -218,7 +218,7 @@ class Job:
     head: Job | None = None  # what has run already, of one that runs on its base, too
     waited_s = 0.0  # for slots or resources, before it began
     failed: tuple[GateResult, ...] = ()  # how it has ended on the same content before
-    depends: Dependencies | None = None  # what it depended on, if that was seen
+    depends: Dependencies | None = None  # what it depended on, if it was observed
 
     def __init__(
         self, due: Due, admission: Admission, changes: GateChanges, context: RunContext
@@ -234,13 +234,13 @@ class Job:
         self.begin()
 
     def begin(self) -> None:
-        """Have all commands run, for the first time or again."""
+        """Prepare to run all commands, for the first time or again."""
         parts = split(self.step, self.at_once) if self.at_once > 1 else [self.step]
         folder = f"/again-{len(self.failed)}" if self.failed else ""
         self._begin([command for part in parts for command in self._context.commands(part)], folder)
 
     def run_again(self, before: Job, result: GateResult) -> None:
-        """Run in place of one that has ended so; what it reads does not count any more."""
+        """Replace a job that has ended with `result`; what it reads no longer counts."""
         self.at_once, self.slots, self._observer = before.at_once, before.slots, None
         self.waited_s = before.waited_s
         self.failed = (*before.failed, result)
@@ -328,14 +328,14 @@ class Job:
         return self._parts[-1]
 
     def judge(self, result: GateResult) -> GateResult:
-        """Return the result of one that has run on its base, too."""
+        """Return the result of a job that has also run on its base."""
         return result
 
     def close(self) -> None:
-        """Give up what it was given to run in."""
+        """Return the checkout, if it has one."""
 
     def was_observed(self, *, is_over: bool) -> bool:
-        """Return whether what the gate depends on was seen, once it has ended by itself."""
+        """Return whether the gate was observed, and has ended by itself."""
         observer, self._observer = self._observer, None
         if observer is None:
             return False
@@ -347,7 +347,7 @@ class Job:
         return True
 
     def result(self) -> GateResult:
-        """Return how the gate has ended, before anybody judges it."""
+        """Return the result of the run, before it is judged."""
         for part in self._parts:
             self.capture.take(part)
         self.capture.close()
@@ -367,7 +367,7 @@ class Job:
 
 
 class BaseJob(Job):
-    """A gate that has run, and now runs on what it is compared with, too."""
+    """A gate that has run, and now also runs on its base."""
 
     def __init__(
         self, head: Job, result: GateResult, comparison: Comparison, context: RunContext
@@ -380,7 +380,7 @@ class BaseJob(Job):
         self._observer = None
 
     def begin(self) -> None:
-        """Have its commands run in a checkout of the base."""
+        """Prepare to run its commands in a checkout of the base."""
         from gitgates.worktree.checkouts import check_out  # few gates are compared
         from gitgates.worktree.setup import worktree_settings
 

@@ -105,7 +105,7 @@ class Measurement:
     def judge_with_base(
         self, at_base: GateResult, _base_root_abs: str, result: GateResult
     ) -> GateResult:
-        """Return the judged result of a gate that has run on the base, too."""
+        """Return the judged result of a gate that has also run on the base."""
         self.is_due = False
         numbers = find_numbers(self._gate, at_base.output, self._is_stopped)
         if numbers is None:

@@ -1,4 +1,4 @@
-"""A gate that is observed: whether its last pass is reused, and what its next one depends on."""
+"""An observed gate: whether its last pass is reused, and what its next pass depends on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _NO_LONGER_S = 86_400.0  # after which a gate that could not be observed is observed again
 _MOST_FILES = 50_000  # that have passed by file, in all their versions
 _MOST_TICK_S, _POLL_S = 0.02, 0.001  # of the clock of the file system
-_HOME = "~/"  # of what `scratch` names there
+_HOME = "~/"  # begins the patterns of `scratch` there
 
 
 class ObserverContext:
@@ -82,7 +82,7 @@ class ObserverContext:
         path_abs = f"{self.outputs_abs}/{os.getpid()}-{time.monotonic_ns()}"
         os.close(open_state(path_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         before_ns, until = os.stat(path_abs).st_mtime_ns, time.monotonic() + _MOST_TICK_S
-        # What changed just before the gate has begun has an earlier time than what changes then.
+        # A change just before the gate begins must have an earlier time than one that it makes.
         while os.stat(path_abs).st_mtime_ns == before_ns and time.monotonic() < until:
             time.sleep(_POLL_S)
             os.utime(path_abs)
@@ -96,7 +96,7 @@ class GateObserver:
         self.gate, self._place = gate, place
         root_abs, command = place.root_abs, commands[0]
         words = [(each.argv, os.path.relpath(each.cwd_abs, root_abs)) for each in commands]
-        # strace looks for the program itself, so nobody sees in which folders it is not.
+        # strace itself looks up the program, so the folders without it are not seen.
         program = found_program(command).removeprefix(f"{root_abs}/")
         conditions = program, os.geteuid(), os.getegid()
         self.key = digest(gate.name, repr((definition(gate), gate.scratch, words, conditions)))
@@ -134,7 +134,7 @@ class GateObserver:
         )
 
     def find(self) -> ObservedRun | None:
-        """Return the newest run of which all that it depends on is as it was."""
+        """Return the newest run whose dependencies are all unchanged."""
         reader, self._passed, self._last, self.difference = self._reader(), None, None, ""
         for _name, run in self._runs.newest_first():
             if self._last is None and run.depends.root_abs == self._place.root_abs:
@@ -163,7 +163,7 @@ class GateObserver:
         return [name for name in self._place.agents_variables if name not in command]
 
     def passed_files(self, paths: Sequence[str]) -> frozenset[str]:
-        """Return the files that have passed as they are, by the run that was found."""
+        """Return the files that have passed in their present state, by the run that was found."""
         files = self._passed.files if self._passed else ()
         reader = self._reader()
         return frozenset(path for path in paths if _file(path, reader.again(path, "")) in files)
@@ -192,7 +192,7 @@ class GateObserver:
         return why_not_here(self._env)
 
     def depends(self) -> Dependencies:
-        """Return what the run depended on that has just ended; the output of strace is removed."""
+        """Return what the run that has just ended depended on; remove the output of strace."""
         from gitgates.observed.reads import joined, read_output  # after a gate has run only
         from gitgates.observed.settled import dependencies
 
@@ -210,7 +210,7 @@ class GateObserver:
         self._outputs = []
 
     def keep(self, run: ObservedRun, paths: Sequence[str] = ()) -> str:
-        """Keep a run that has passed, or cannot be reused; return what to tell people about it.
+        """Keep a run that has passed, or cannot be reused; return a message about it for people.
 
         `paths`: by file, those that it was about. Raises: OSError.
         """

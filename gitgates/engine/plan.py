@@ -48,7 +48,7 @@ def takes_paths(gate: Gate) -> bool:
 
 
 def is_given_paths(gate: Gate) -> bool:
-    """Return whether a gate checks the paths that it is given only."""
+    """Return whether a gate checks only the paths that it is given."""
     return gate.pass_files or gate.pre_commit is not None
 
 

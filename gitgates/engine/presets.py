@@ -1,7 +1,7 @@
 """The presets: parsers that split the output of well-known tools into failures. Cold.
 
-Written from real outputs, which lie in tests/outputs. Most are tables in presets.toml. A format
-that is not known here gives nothing, and then the whole output is one failure.
+Written from real outputs, which lie in tests/outputs. Most are tables in presets.toml. In an
+unknown format, nothing is found, and the whole output is one failure.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _pytest_summed_up(line: str, places: dict[tuple[str, str], str]) -> ParsedFa
     name, message = _pytest_parts(line)
     stable = _pytest_stable_part(message) if message.endswith(_PYTEST_CUT) else message
     path, _, test = name.partition(" ")[2].partition("::")
-    if name.startswith("SUBFAIL"):  # what the subtest is about stands before the path
+    if name.startswith("SUBFAIL"):  # the subtest's description comes before the path
         path = path.rpartition(" ")[2]
     if not path.endswith(".py"):  # a limit on the coverage
         return ParsedFailure(title=line, identity=name, message=stable, shown=message or line)
@@ -211,7 +211,7 @@ def _go_test(text: str) -> Iterator[ParsedFailure]:
     package, building, broken = _GoPackage(), False, False
     for line in text.split("\n"):
         error = _GO["compile"].fullmatch(line) if building or line.startswith("vet: ") else None
-        # Errors of the compiler stand below `# package`; a log may have lines that look like them.
+        # Compiler errors come below `# package`; a log may have lines that look like them.
         building = line.startswith("# ") or (building and (bool(error) or line[:1] == "\t"))
         if error:
             broken = True

@@ -1,4 +1,4 @@
-"""Which of a run's gates go to a server, and which of those stay here after all. Cold.
+"""Decide which gates of a run go to a server, and which of those run here after all. Cold.
 
 A gate runs here if there is room. If there is none, it may take one of the server's jobs, whose
 number all runs of a user share, as they share the machine's slots.
@@ -91,7 +91,7 @@ class RemoteJob(Job):
         return not server.gates.falls_back and super()._take(Ending(not_started=reason))
 
     def result(self) -> GateResult:
-        """Return how the gate has ended there, before anybody judges it."""
+        """Return the result of the run there, before it is judged."""
         where = "" if self.endings[-1].not_started else self._server.place
         return super().result()._replace(where=where, action_digest=self._action_digest)
 
@@ -146,7 +146,7 @@ class RemoteRun:
 
     @property
     def _must_go(self) -> bool:
-        """Whether a gate that may go there never runs here."""
+        """Whether a gate that may run there never runs here."""
         return self.is_first and not self.gates.falls_back
 
     @property

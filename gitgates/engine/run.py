@@ -163,7 +163,7 @@ class _Run:
             if not walk.due and not self.jobs:
                 decision = self.detector.judge_run(make_decision(self.plan, walk))
                 return decision._replace(results=tuple(self.results.items()))
-            if not walk.due:  # it is over, whatever those that run will say
+            if not walk.due:  # the run is over, whatever the running gates return
                 self.is_cancelled = True
                 group.end_all()
             waits = not group.handle_signals() and self._start_all(walk.due, group)
@@ -188,7 +188,7 @@ class _Run:
         while left and self.admissions.weight(left[0].step.gate) <= self._room():
             if self._start(left[0], group):
                 waiting.append(left[0])
-            del left[0]  # no later one gets ahead of one that there is no room for
+            del left[0]  # a gate without room stays ahead of later ones
         if self.remote and (there or waiting or left):
             for each in there or self.remote.candidates((*waiting, *left), self._durations()):
                 if not self.remote.has_job:
@@ -204,7 +204,7 @@ class _Run:
         return self.admissions.slots - sum(job.at_once * weight(job.gate) for job in here)
 
     def _longest_first(self, due: tuple[Due, ...]) -> tuple[Due, ...]:
-        """Return gates in an order in which the last do not end long after the others."""
+        """Return the gates, the longest first if not all can start at once."""
         if sum(self.admissions.weight(each.step.gate) for each in due) <= self.admissions.slots:
             return due
         took_s = self._durations()
@@ -389,7 +389,7 @@ class _Run:
         self.admissions.stays(job.admission)
 
     def _finish(self, job: Job, group: Group) -> None:
-        """Judge how a gate has ended, and conclude it; or run it again, or on its base, too."""
+        """Judge how a gate has ended, and conclude it; or run it again, or also on its base."""
         if self._runs_again(job, group):
             return
         result = self._result_of(job, group)
@@ -460,7 +460,7 @@ class _Run:
         return True
 
     def _result_of(self, job: Job, group: Group) -> GateResult:
-        """Return how a gate has ended, before anybody judges it."""
+        """Return a gate's result, before it is judged."""
         result = job.result()
         if self.remote:
             result = result._replace(remote_failure=self.remote.attempt(job.due).reason)
@@ -469,7 +469,7 @@ class _Run:
         return result
 
     def _judge(self, job: Job, result: GateResult) -> GateResult:
-        """Return what the end of a gate means, as far as it need not run on its base."""
+        """Judge a gate's result, as far as that needs no run on its base."""
         result = self.detector.finish(job.changes, result)
         if result.status == "passed" and result.output:
             from gitgates.engine.nothing_checked import without_empty_pass  # most are silent

@@ -142,7 +142,7 @@ class SharedReuse(Reuse):
         at = step.gate.name, step.paths
         if at not in self._keys:
             try:
-                # Into how many commands the paths are split, differs.
+                # The number of commands that the paths are split into differs between machines.
                 commands = make_commands(step._replace(paths=()))
                 root_abs = (self._checkout or self._repo).root_abs
                 self._keys[at] = key_of(step, commands, root_abs, self._content)

@@ -54,7 +54,7 @@ def key_of(step: Step, commands: Sequence[Command], root_abs: str, content: Visi
     """
     gate = step.gate
     passes = gate.pass_files or gate.pre_commit is not None
-    # Where a program is, is a matter of the machine.
+    # The folder of a program differs between machines.
     calls = [
         ((os.path.basename(each.argv[0]), *each.argv[1:]), os.path.relpath(each.cwd_abs, root_abs))
         for each in commands

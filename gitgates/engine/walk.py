@@ -40,7 +40,7 @@ CANCELLED = "cancelled: another gate blocked"
 
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
-# The beginning of that of a gate whose turn would not have come before the host gave up waiting.
+# Begins the reason of a gate whose turn would have come after the host gave up.
 WAITS = "it waits for "
 _NOT_COMPARED = "nothing was compared: "
 _CIRCLE = "gates keep changing what it has checked"

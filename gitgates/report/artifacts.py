@@ -127,7 +127,7 @@ def save(
 
 
 def mark_blocked(run_abs: str, by: str, artifacts_dir: str) -> list[str]:
-    """Note which policy blocks an agent whose gates have let it stop; empty: none does any more.
+    """Record which policy blocks an agent that the gates let stop; empty: none does any more.
 
     Return what failed.
     """
@@ -159,8 +159,8 @@ def add_headless(
 ) -> tuple[str, ...]:
     """Add the facts of a headless run to its result, and write its page.
 
-    Numbers in `shared_state_abs` of the run's gates are drawn. `step_summary_abs` is the file that
-    a step of GitHub's CI shows: the summary is appended. Return what failed.
+    The page draws the metrics of the run's gates, from `shared_state_abs`. The summary is appended
+    to `step_summary_abs`, the file that a step of GitHub's CI shows. Return what failed.
     """
     from gitgates.report.page import page  # only such runs have one
     from gitgates.report.statistics import trends

@@ -35,7 +35,7 @@ class Diagnostics:
 
     def __init__(self, decision: Decision, plan: Plan, config: Config) -> None:
         self._gates = {step.gate.name: step.gate for step in plan.steps}
-        # What has no place of its own is shown in the gates' settings file.
+        # Failures without a file are shown in the settings file.
         self._settings = config.sources[0] if config.sources else "gitgates.toml"
         self._root_abs = plan.event.root_abs
         last = {visit.result.gate: visit for visit in decision.visits}

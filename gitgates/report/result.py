@@ -358,7 +358,7 @@ def _log(result: GateResult, execution_id: str) -> str:
 
 
 def details(result: dict[str, Any]) -> list[str]:
-    """Return details of a gate's end apart from its status, in a few words each."""
+    """Return what is known of a gate's result beside its status, in a few words each."""
     blocked = result["verdict"] in ("block", "stop")
     conditions = {
         "observed": result.get("observed"),

@@ -77,9 +77,9 @@ def open_terminal(fd: int, env: Mapping[str, str]) -> Terminal:
 
 
 class Console(Listener):
-    """The listener that prints each gate as it ends, and on a terminal a line of what runs.
+    """The listener that prints each gate as it ends and, on a terminal, a line of running gates.
 
-    A phase is in that line, too, with the time since it began; if there is no such line, it is
+    That line also has the phase, with the time since it began; without such a line, a phase is
     printed when it begins, and again every few minutes.
 
     `quiet`: only what did not pass. `verbose`: the output of gates that passed, too.
