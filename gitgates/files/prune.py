@@ -7,10 +7,9 @@ do. Of these, what remaining points need is packed.
 from __future__ import annotations
 
 import os
-import sys
 import time
 
-from gitgates.core.errors import GitgatesError, StateError
+from gitgates.core.errors import StateError
 from gitgates.files.git_state import link_objects, name_commits, share_shallow
 from gitgates.files.memory import TREES, Memory, Storing, TimeOver, time_over
 from gitgates.files.points import points, state_of
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 KEEP_S = 14 * 24 * 3600.0
 _KEEP_TREES_S = 30 * 24 * 3600.0  # as long as the journals that name them
 MAX_SIZE = 2 << 30
-_FOREVER_S = float("inf")
-_BESIDE_S = 5.0
+FOREVER_S = float("inf")
 _LOOK_S = 2.0  # that a look is waited for
 _EVERY_S = 3600.0
 # So old is no loose object that is about to be named.
@@ -74,7 +72,7 @@ def prune(
                 replace_file(mark_abs, b"", sync=False)
                 _remove_abandoned(memory, now_s - keep_s)
                 has_forgotten = _forget_trees(memory, now_s - _KEEP_TREES_S)
-                if keep_s == _FOREVER_S and not has_forgotten:
+                if keep_s == FOREVER_S and not has_forgotten:
                     return ""
                 pruning = _Pruning(memory, limit_s)
                 return pruning.run(now_s - keep_s, max_size, at_once=has_forgotten or at_once)
@@ -82,21 +80,6 @@ def prune(
                 os.close(fd)
     except TimeOver:
         return ""
-
-
-def prune_trees(repo: Repo, now_s: float) -> None:
-    """Remove what only sessions and runs saw, a month ago; nothing that points have."""
-    try:
-        if _forget_trees(Memory(repo), now_s - _KEEP_TREES_S):
-            prune(
-                *(repo, now_s),
-                keep_s=_FOREVER_S,
-                max_size=sys.maxsize,
-                at_once=True,
-                limit_s=_BESIDE_S,
-            )
-    except (GitgatesError, OSError):
-        return  # it is tried again
 
 
 def size(memory: Memory) -> int:
@@ -224,16 +207,12 @@ class _Pruning:
         """Name the trees of worktrees' indexes: no point may name them yet."""
         from gitgates.files.facts import LookFacts
 
-        refs_abs = f"{self._memory.folder_abs}/refs/present"
-        if os.path.isdir(refs_abs):
-            remove_tree(refs_abs)
-        trees = dict[str, None]()
-        for state_abs in self._memory.repo.states_abs:
+        memory, trees = self._memory, set[str]()
+        for state_abs in memory.repo.states_abs:
             facts = LookFacts(f"{state_abs}/files.facts")
-            if facts.memory == self._memory.identity():
-                trees |= {facts.tree: None, facts.ignored_tree: None}
-        for number, tree in enumerate(filter(None, trees)):
-            self._memory.write_ref(f"refs/present/{number}", tree)
+            if facts.memory == memory.identity():
+                trees |= {facts.tree, facts.ignored_tree} - {""}
+        memory.write_ref("refs/looks", memory.write_tree([("40000", t, t) for t in trees]))
 
 
 def _forget_trees(memory: Memory, before_s: float) -> bool:

@@ -6,8 +6,10 @@ Nothing is removed that is in use, or that is not ours. What cannot be removed s
 from __future__ import annotations
 
 import os
+import sys
 import time
 
+from gitgates.core.errors import GitgatesError
 from gitgates.git import object_store
 from gitgates.store import runs
 from gitgates.store.files import lock_file, open_state
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 DAY_S = 24 * 3600.0
 KEPT_S = 30 * DAY_S  # a journal, since something was written to it
+_PRUNE_S = 5.0
 _OURS = (".jsonl", ".folded", ".lock")
 
 
@@ -30,19 +33,22 @@ def collect(
 
     Return how many of each were removed.
     """
-    from gitgates.files.prune import prune_trees
+    from contextlib import suppress
+
+    from gitgates.files.prune import FOREVER_S, prune
     from gitgates.store.rescue import prune_restored
     from gitgates.worktree.cache import cache_path, remove_orphans
     from gitgates.worktree.checkouts import FOLDER
     from gitgates.worktree.restore import prune_kept  # this is done once a day
 
     now = time.time() if now_s is None else now_s
-    prune_trees(repo, now)
+    with suppress(GitgatesError, OSError):  # it is tried again
+        # Only what sessions and runs saw: points have limits of their own.
+        prune(repo, now, keep_s=FOREVER_S, max_size=sys.maxsize, limit_s=_PRUNE_S)
     return {
         "journals": _prune_journals(f"{repo.state_abs}/sessions", now),
         "runs": runs.prune(repo.state_abs, config.keep_runs, most=most_runs),
-        "checkouts": prune_slots(f"{cache_path(repo)}/{FOLDER}")
-        + prune_slots(f"{repo.state_abs}/checkouts", 0),  # where they were
+        "checkouts": prune_slots(f"{cache_path(repo)}/{FOLDER}"),
         "orphans": remove_orphans(repo.env),
         "kept": prune_kept(repo),
         "restored": prune_restored(repo.state_abs, now),

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gitgates.worktree.guardian import Guardian
 
 _LONGEST_PAUSE_S = 60.0
-_RESTORED_S = 24 * 3600.0  # as in store/rescue.py
 
 
 class Isolation:
@@ -237,7 +236,6 @@ def recover_and_report(repo: Repo, say: Callable[[str], None]) -> None:
         os.unlink(path_abs)
     except OSError:
         lines = []
-    _prune_restored(repo)
     try:
         lines += recover(repo, say) or ()
     except LockError:
@@ -245,18 +243,6 @@ def recover_and_report(repo: Repo, say: Callable[[str], None]) -> None:
     finally:
         for line in lines:
             say(line)
-
-
-def _prune_restored(repo: Repo) -> None:
-    """Remove the second links to what was restored, if the last ones are a day old."""
-    try:
-        last_s = os.stat(f"{repo.state_abs}/restored").st_mtime
-    except OSError:
-        return
-    if time.time() - last_s > _RESTORED_S:
-        from gitgates.store.rescue import prune_restored  # once after a day
-
-        prune_restored(repo.state_abs)
 
 
 def _cannot_write(repo: Repo, error: OSError) -> StateError:

@@ -38,13 +38,18 @@ _LONGEST_S = 24 * 3600  # by which a stash or commit may be older than what was 
 
 
 class Restored(Record):
-    """A file, link or folder that was restored, and is no longer in its place."""
+    """A file, link or folder that was restored."""
 
-    path: str
+    entry: StashedPath
     second_abs: str  # the second link to it
     restored_s: float
-    is_replaced: bool  # what is in its place is git's own, or nothing: nobody has edited it since
     was_killed: bool  # the run that stashed it
+    is_replaced: bool = False  # by git's own, or by nothing: nobody has edited it since
+
+    @property
+    def path(self) -> str:
+        """The path of its place."""
+        return self.entry.path
 
     @property
     def is_doubtful(self) -> bool:
@@ -71,16 +76,13 @@ def list_missing(repo: Repo) -> list[Restored]:
     stored, clean = _stored_ids(repo, absent), _clean(repo.git, absent)
     by_content: dict[tuple[str, str], Restored] = {}
     for link in absent:
-        path = link.entry.path
-        path_abs = os.path.join(repo.root_abs, path)
+        path_abs = os.path.join(repo.root_abs, link.path)
         if not _ids(repo.git, link) & stored:
             is_there = mode_of(path_abs) is not None
             is_shown = is_there and digest(path_abs) == link.entry.staged_digest
-            is_replaced = not is_there or is_shown or path in clean
-            by_content.setdefault(
-                (path, digest(link.second_abs)),
-                Restored(path, link.second_abs, link.restored_s, is_replaced, link.was_killed),
-            )
+            is_replaced = not is_there or is_shown or link.path in clean
+            key = link.path, digest(link.second_abs)
+            by_content.setdefault(key, link._replace(is_replaced=is_replaced))
     return list(by_content.values())
 
 
@@ -104,14 +106,7 @@ def bring_back(repo: Repo, missing: Restored) -> str:
         raise StateError(what, f"It is in {missing.second_abs}") from error
 
 
-class _SecondLink(Record):
-    entry: StashedPath
-    second_abs: str
-    restored_s: float
-    was_killed: bool
-
-
-def _second_links(repo: Repo) -> Iterator[_SecondLink]:
+def _second_links(repo: Repo) -> Iterator[Restored]:
     """Yield each second link, the newest first."""
     folder_abs = f"{repo.state_abs}/restored"
     names = os.listdir(folder_abs) if os.path.isdir(folder_abs) else []
@@ -124,12 +119,12 @@ def _second_links(repo: Repo) -> Iterator[_SecondLink]:
         was_killed = os.path.lexists(run.at(KILLED))
         for entry in entries:
             if entry.saved and os.path.lexists(run.at(entry.saved)):
-                yield _SecondLink(entry, run.at(entry.saved), restored_s(name), was_killed)
+                yield Restored(entry, run.at(entry.saved), restored_s(name), was_killed)
 
 
-def _is_in_place(repo: Repo, link: _SecondLink) -> bool:
+def _is_in_place(repo: Repo, link: Restored) -> bool:
     """Return whether it is in its place, or was restored beside."""
-    folder_abs, name = os.path.split(os.path.join(repo.root_abs, link.entry.path))
+    folder_abs, name = os.path.split(os.path.join(repo.root_abs, link.path))
     beside = os.listdir(folder_abs) if os.path.isdir(folder_abs) else []
     places = [name, *[sibling for sibling in beside if sibling.startswith(f"{name}{_BESIDE}")]]
     return any(_is_equal(link.second_abs, f"{folder_abs}/{place}") for place in places)
@@ -153,9 +148,9 @@ def _is_equal(second_abs: str, path_abs: str) -> bool:
         return False
 
 
-def _stored_ids(repo: Repo, links: list[_SecondLink]) -> set[str]:
+def _stored_ids(repo: Repo, links: list[Restored]) -> set[str]:
     """Return the blobs that the index has for these paths, and stashes and commits since."""
-    paths = sorted({link.entry.path for link in links})
+    paths = sorted({link.path for link in links})
     since = int(min(link.restored_s for link in links)) - _LONGEST_S
     walk = ("log", "--all", "--reflog", "-m", "--full-history", f"--since=@{since}")
     raw = ("--format=", "--raw", "--no-abbrev", "--no-renames", "-z")
@@ -165,20 +160,20 @@ def _stored_ids(repo: Repo, links: list[_SecondLink]) -> set[str]:
     return {name for process in completed for name in _ID.findall(os.fsdecode(process.stdout))}
 
 
-def _ids(git: Git, link: _SecondLink) -> set[str]:
+def _ids(git: Git, link: Restored) -> set[str]:
     """Return the blobs that git would make of a file or link: of its bytes, and with filters."""
     if stat.S_ISLNK(os.lstat(link.second_abs).st_mode):
         target = os.fsencode(os.readlink(link.second_abs))
         completed = [git.ask("hash-object", "--stdin", stdin=target)]
     else:
-        kinds = ("--no-filters", f"--path={link.entry.path}")
+        kinds = ("--no-filters", f"--path={link.path}")
         completed = git.ask_all(*[("hash-object", kind, "--", link.second_abs) for kind in kinds])
     return {os.fsdecode(process.stdout).strip() for process in completed} - {""}
 
 
-def _clean(git: Git, links: list[_SecondLink]) -> set[str]:
+def _clean(git: Git, links: list[Restored]) -> set[str]:
     """Return the paths whose files are as the index has them."""
-    paths = sorted({link.entry.path for link in links})
+    paths = sorted({link.path for link in links})
     # A path that is only announced (`add -N`) is an empty file in the index: as git writes it.
     options = ("--name-only", "-z", "--no-ext-diff", "--no-relative", "--no-renames")
     changed = git.names("diff", "--ita-visible-in-index", *options, "--", *paths)

@@ -12,6 +12,7 @@ from conftest import Repo
 
 from gitgates.core.types import Config
 from gitgates.git.repo import find_repo
+from gitgates.worktree.cache import cache_path
 from gitgates.worktree.gc import collect, collect_if_due
 
 DAY_S = 24 * 3600.0
@@ -82,8 +83,9 @@ def test_everything_old_goes_and_is_told(repo: Repo) -> None:
     file(state / "sessions/s.jsonl", 31)
     for number in range(4):
         file(state / f"runs/2020010{number}T000000Z-1/logs/a.log", 1)
-    file(state / "checkouts/1/file", 20)
-    file(state / "checkouts/1.lock", 20)
+    checkouts = Path(cache_path(find_repo(str(repo.path), dict(os.environ)))) / "checkouts"
+    file(checkouts / "1/file", 20)
+    file(checkouts / "1.lock", 20)
     kept = file(state / "kept/20200101T000000Z-1/a.txt", 40)
     blob = repo.git("hash-object", "-w", str(kept))
     repo.git("update-ref", "refs/gitgates/kept/20200101T000000Z-1/a", blob)
