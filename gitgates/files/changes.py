@@ -10,19 +10,47 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
+from gitgates.core.errors import StateError
 from gitgates.core.record import Record, lazy
+from gitgates.files.git_state import State
 from gitgates.files.memory import Memory
-from gitgates.files.versions import RAW, Change, Version, new_contents, read_change
+from gitgates.files.points import state_of
+from gitgates.git.object_store import reading_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
     from gitgates.files.points import Author, Point
-    from gitgates.files.versions import Changes, Content
-    from gitgates.git.repo import Repo
+    from gitgates.git.repo import Git, Repo
 
+RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 FOREVER_S = float("inf")
+_MOST_COMMITS = 1000
+_MOST_TIPS = 50
+_MOST_BRANCHES = 500
+_MOST_ASKED = 100_000  # files on branches: a second or two of git
+_CLOCK_S = 2  # that git's clock, in whole seconds, may be behind ours, or be set back
+
+
+class Version(Record):
+    """One version of a file."""
+
+    mode: int  # as git has it: 0o100644, 0o100755, 0o120000, 0o160000
+    blob: str  # the id; of a submodule, its commit
+
+
+class Change(Record):
+    """How a file differs."""
+
+    before: Version | None  # None: it was not there
+    after: Version | None
+
+
+if TYPE_CHECKING:
+    Changes: TypeAlias = dict[str, Change]
+    Content: TypeAlias = tuple[str, Version | None]  # path, and a version of it
 
 
 def changes(repo: Repo, before: str, after: str) -> Changes:
@@ -116,13 +144,11 @@ class History:
         ):
             stretch = Stretch(point.time_s, self._is_own(point), by_path)
             if stretch.is_own and by_path:
-                from gitgates.files import origins  # many sessions have changed nothing
-
                 has_begun = self._began_s is not None
                 first = self._points[0] if has_begun else before
-                older = older or origins.Older(self._repo, first, branches=has_begun)
+                older = older or _Older(self._repo, first, branches=has_begun)
                 contents = {(path, change.after) for path, change in by_path.items()}
-                brought = contents & origins.brought(self._repo, before, point, self._began_s)
+                brought = contents & _brought(self._repo, before, point, self._began_s)
                 earlier = older.of(new_contents(by_path) - brought)
                 stretch = stretch._replace(brought=_paths(brought), older=_paths(earlier))
             stretches.append(stretch)
@@ -133,12 +159,8 @@ class History:
         stretches = [s for s in self.stretches if since_s < s.time_s <= until_s]
         by_path, away = fold(stretches, has_branches=self._began_s is not None)
         if away:
-            from gitgates.files import origins  # seldom needed
-
             contents = {(path, by_path[path].after) for path in away}
-            for path, _version in contents - origins.on_branches(
-                self._repo, self._points[-1], contents
-            ):
+            for path, _version in contents - _on_branches(self._repo, self._points[-1], contents):
                 del by_path[path]
         return by_path
 
@@ -265,3 +287,171 @@ def _lines(memory: Memory, side: Mapping[str, Version | None]) -> bytes:
             for path, each in side.items()
         )
     )
+
+
+def read_change(meta: bytes) -> Change:
+    """Return the change of a raw record."""
+    old_mode, mode, old_id, object_id, _kind = meta.decode().split(" ")
+    return Change(_version(old_mode[1:], old_id), _version(mode, object_id))
+
+
+def read_changes(raw: bytes) -> Changes:
+    """Return path → change of what `RAW` has printed of two trees."""
+    fields = raw.split(b"\0")
+    pairs = zip(fields[::2], fields[1::2], strict=False)
+    return {os.fsdecode(name): read_change(meta) for meta, name in pairs}
+
+
+def _version(mode: str, object_id: str) -> Version | None:
+    number = int(mode, 8)
+    return Version(mode=number, blob=object_id) if number else None
+
+
+def contents_after(git: Git, base: str, commit: str) -> set[Content]:
+    """Return what differs in a commit, with the versions there; `--root`: from its parent."""
+    done = git.ask(*RAW, "--no-commit-id", base, commit, "--")
+    raw = b"" if done.exit_status else done.stdout
+    return {(path, change.after) for path, change in read_changes(raw).items()}
+
+
+def new_contents(by_path: Mapping[str, Change]) -> set[Content]:
+    """Return the files that changed in more than their mode, with what they are now."""
+    return {
+        (path, change.after)
+        for path, change in by_path.items()
+        if not (change.before and change.after and change.before.blob == change.after.blob)
+    }
+
+
+class _Older:
+    """The stashes that existed at a point, and the branches, if these count, too."""
+
+    def __init__(self, repo: Repo, point: Point, *, branches: bool) -> None:
+        self._git, state = Memory(repo).reading, _state(repo, point)
+        stashes = [tip for commit, _message in state.stash for tip in (commit, f"{commit}^3")]
+        heads = (point.head, *state.refs.values()) if branches else ()
+        tips = dict.fromkeys((*heads, *stashes))
+        self._tips = [tip for tip in tips if tip][:_MOST_TIPS]
+
+    def of(self, contents: Collection[Content]) -> set[Content]:
+        """Return which versions of files were there; of many files, only the first tips count."""
+        most = _MOST_ASKED // max(len(contents), 1)
+        return found_at(self._git, self._tips[:most], contents)
+
+
+def _on_branches(repo: Repo, point: Point, contents: Collection[Content]) -> set[Content]:
+    """Return which versions of files are on a branch at a point; missing files count as such.
+
+    If there are too many to ask about, all are.
+    """
+    tips = {*_state(repo, point).refs.values()}
+    if len(tips) > _MOST_BRANCHES or len(tips) * len(contents) > _MOST_ASKED:
+        return {*contents}
+    removals = {content for content in contents if content[1] is None}
+    return removals | found_at(Memory(repo).reading, tips, contents)
+
+
+def in_tree(repo: Repo, tree: str, by_path: Changes) -> set[str]:
+    """Return the files that are in a tree as they are after their changes.
+
+    Raises: GitError if the tree does not exist.
+    """
+    git = reading_git(repo)
+    git.out("cat-file", "-e", f"{tree}^{{tree}}")
+    return {path for path, _version in found_at(git, [tree], new_contents(by_path))}
+
+
+def _state(repo: Repo, point: Point) -> State:
+    try:
+        return state_of(repo, point)
+    except StateError:
+        return State()
+
+
+def found_at(git: Git, tips: Iterable[str], contents: Iterable[Content]) -> set[Content]:
+    """Return which versions of files are in one of these commits or trees.
+
+    Git reads names one per line: a name with line ends is in none. Raises: GitError.
+    """
+    asked = [
+        (tip, content)
+        for content in contents
+        if content[1] is not None and "\n" not in content[0]
+        for tip in tips
+    ]
+    if not asked:
+        return set()
+    names = "".join(f"{tip}:{path}\n" for tip, (path, _version) in asked)
+    stdin = names.encode("utf-8", "surrogateescape")
+    answer = git.out("cat-file", "--batch-check=%(objectname)", "--buffer", stdin=stdin)
+    return {
+        content
+        for (_tip, content), blob in zip(
+            asked, answer.decode("utf-8", "replace").splitlines(), strict=True
+        )
+        if content[1] is not None and content[1].blob == blob
+    }
+
+
+def _brought(repo: Repo, before: Point, point: Point, began_s: float | None) -> set[Content]:
+    """Return the files that commits have brought which existed before, with their versions.
+
+    Those since `began_s` existed only if they are on a remote. None: since the point before.
+    """
+    git = Memory(repo).reading
+    contents: set[Content] = set()
+    if not point.head or point.head == before.head:
+        return contents
+    tips, picked = _old_commits(repo, before, point, began_s)
+    for tip in tips[:_MOST_TIPS]:
+        base = before.head
+        if base and _is_ancestor(git, base, point.head):
+            base = git.ask("merge-base", base, tip).stdout.decode().split("\n")[0]
+        contents |= contents_after(git, base or "--root", tip)
+    for commit in picked:
+        contents |= contents_after(git, "--root", commit)
+    return contents
+
+
+def _is_ancestor(git: Git, base: str, tip: str) -> bool:
+    return not git.ask("merge-base", "--is-ancestor", base, tip).exit_status
+
+
+def _old_commits(
+    repo: Repo, before: Point, point: Point, began_s: float | None
+) -> tuple[list[str], list[str]]:
+    """Return the newest commits of HEAD that existed before; and those that repeat an older one."""
+    git = Memory(repo).reading
+    ask = ("rev-list", "--no-commit-header", "--format=%H %ct %at %P")
+    bounds = [point.head, *([f"^{before.head}"] if before.head else [])]
+    log = git.ask(*ask, f"--max-count={_MOST_COMMITS}", *bounds, "--")
+    now_s = int(before.time_s) - _CLOCK_S
+    since = now_s if began_s is None else min(now_s, int(began_s) - _CLOCK_S)
+    commits = [line.split(" ") for line in log.stdout.decode().splitlines()]
+    recent = [commit for commit, committed, *_rest in commits if since <= int(committed) < now_s]
+    pushed = _pushed(repo, recent) if recent else set[str]()
+    made, parents = set[str](), set[str]()
+    picked, other_commits = list[str](), list[str]()
+    for commit, committed, written, *above in commits:
+        if int(committed) < since or commit in pushed:
+            other_commits.append(commit)
+            continue
+        made.add(commit)
+        parents.update(above)
+        if int(written) < since:
+            picked.append(commit)
+    old = [commit for commit in other_commits if commit in parents] + [
+        *(parents - made - {*other_commits})
+    ]
+    if point.head not in made:
+        old = [point.head]
+    # An amended commit, or one that was rebased, has its own work in it.
+    is_on_top = before.head and _is_ancestor(git, before.head, point.head)
+    return [commit for commit in old if commit != before.head], picked if is_on_top else []
+
+
+def _pushed(repo: Repo, commits: Collection[str]) -> set[str]:
+    """Return which commits are on a remote, as far as this repository knows."""
+    stdin = "".join(f"{commit}\n" for commit in commits).encode()
+    ask = ("rev-list", "--ignore-missing", "--not", "--remotes", "--not", "--stdin")
+    return {*commits} - {*repo.git.ask(*ask, stdin=stdin).stdout.decode().split()}

@@ -11,12 +11,13 @@ from gitgates.store.files import read_cached, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, TypeAlias
 
     # Mode, size, inode, mtime and ctime in ns, owner and group.
     Stat: TypeAlias = tuple[int, ...]
 
-_VERSION = 3
+_VERSION = 4
 
 
 class LookFacts:
@@ -38,13 +39,11 @@ class LookFacts:
         self.users: tuple[int, ...] = ()  # the user's
         self.config: tuple[Any, ...] = ()  # files of settings; and the settings that count here
         self.settings: tuple[tuple[str, str], ...] = ()
-        self.rules: tuple[Any, ...] = ()  # files that say what is ignored, except for .gitignore
-        self.kinds: dict[str, str] = {}  # what is not in the index → what it is: `others.py`
-        # Ignored files that are in the index because the user's has them. None: not known.
-        self.forced: dict[str, str] | None = None
-        self.absent: list[str] = []  # of these, those that are gone: they may come back unlisted
+        # Files in our index that the user's may not have. None: the two must be compared.
+        self.own: list[str] | None = None
+        # Files that the user's index has and ours lacks, if git would not list them as untracked.
+        self.unlisted: list[str] = []
         self.modules: list[str] = []  # submodules
-        self.ignore_files: dict[str, Stat] = {}  # .gitignore files that are not in the index
         self.tree = ""  # empty: it has to be written
         self.modes: dict[str, int] = {}  # of files, if they are not those of the umask
         self.owners: dict[str, tuple[int, int]] = {}  # if they are not those of the root
@@ -73,17 +72,19 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever it is
     return value.copy() if isinstance(value, (dict, list)) else value
 
 
-def stat_of(path_abs: str) -> Stat:
-    """Return what identifies a file and its state; empty: there is none."""
-    try:
-        now = os.lstat(path_abs)
-    except OSError:
-        return ()
-    return facts_of(now)
+def stats_of(root_abs: str, paths: Iterable[str]) -> dict[str, Stat]:
+    """Return path → what `lstat` says, for each file that is there."""
+    stats: dict[str, Stat] = {}
+    for path in paths:
+        try:
+            stats[path] = facts_of(os.lstat(f"{root_abs}/{path}"))
+        except OSError:
+            continue
+    return stats
 
 
 def facts_of(now: os.stat_result) -> Stat:
-    """Return the same from what `lstat` returned."""
+    """Return what identifies a file and its state, from what `lstat` returned."""
     return (
         *(now.st_mode, now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns),
         *(now.st_uid, now.st_gid),

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gitgates.files.memory import Memory
-    from gitgates.git.repo import Git, Repo
+    from gitgates.git.repo import Repo
 
-_VERSION = 2
+_VERSION = 3
 # What git keeps of a command that waits to be continued. Source: refs.c, sequencer.c.
 WAITING = (
     *("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
@@ -41,11 +41,10 @@ WAITING = (
 )
 _OF_REFS = ("packed-refs", "refs/stash", "logs/refs/stash", "reftable/tables.list", "shallow")
 _LARGEST = 1 << 16  # bytes of one such file
-_REFS = ("refs/heads", "refs/stash")
 
 
-class GitState(Record):
-    """The index, HEAD, branches and the stash."""
+class State(Record):
+    """What a worktree held at one moment, beside the content of its files."""
 
     head: str = ""
     branch: str = ""  # the ref that HEAD names; empty if it is detached
@@ -55,10 +54,20 @@ class GitState(Record):
     entries: str = ""  # a digest of what it has, without what `lstat` said
     staged: str = ""  # a tree with the objects that it names; empty: none
     waiting: Mapping[str, str] = {}  # file of a command that waits to be continued → content
+    # What a look has found:
+    umask: int = 0o022
+    modes: Mapping[str, int] = {}  # path → permissions that are not those of the umask
+    folders: Mapping[str, int] = {}  # the same of folders
+    owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
+    left_out: Mapping[str, str] = {}  # path → why it is in no tree; ignored files included
+    unseen: tuple[str, ...] = ()  # why the same trees may have different content
 
 
-def read_git_state(memory: Memory) -> GitState:
-    """Return the state, and hold what it names. Raises: GitError, TimeOver, OSError."""
+def read_git_state(memory: Memory) -> State:
+    """Return git's part of the state, and hold what it names.
+
+    Raises: GitError, TimeOver, OSError.
+    """
     cache_abs = f"{memory.repo.state_abs}/files.kept"
     cached = read_cached(cache_abs)
     key = _VERSION, memory.identity()
@@ -66,9 +75,9 @@ def read_git_state(memory: Memory) -> GitState:
     files, plain, linked, held = cached[2:] if is_known else ((), (), {}, [])
     now = _git_files(memory.repo)
     if plain and now == files:
-        return GitState(*plain)
+        return State(*plain)
     all_linked = link_objects(memory, linked)
-    state = _read(memory, GitState(*plain) if plain else GitState())
+    state = _read(memory, State(*plain) if plain else State())
     tips = [state.head, *state.refs.values(), *(commit for commit, _message in state.stash)]
     new = [tip for tip in dict.fromkeys(tips) if tip and tip not in held]
     if new:
@@ -79,26 +88,22 @@ def read_git_state(memory: Memory) -> GitState:
     return state
 
 
-def _read(memory: Memory, before: GitState) -> GitState:
+def _read(memory: Memory, before: State) -> State:
     repo, git = memory.repo, memory.users_git()
-    refs = {}
-    listing = git.ask("for-each-ref", "--format=%(objectname) %(refname)", *_REFS).stdout
-    for line in os.fsdecode(listing).split("\n")[:-1]:
-        commit, _, ref = line.partition(" ")
-        refs[ref] = commit
-    head, branch = _read_head(repo.git_dir_abs, git, refs)
-    stash = list[tuple[str, str]]()
-    if tip := refs.pop("refs/stash", ""):
-        log = git.ask("log", "--walk-reflogs", "-z", "--format=%H %gs", "refs/stash", "--")
-        for entry in nul_split(log.stdout):
-            commit, _, message = entry.partition(" ")
-            stash.append((commit, message))
-        stash = stash or [(tip, "")]
+    # Of these, HEAD has no commit before the first, and names nothing if it is detached.
+    name, commit, heads, log = git.ask_all(
+        ("symbolic-ref", "--quiet", "HEAD"),
+        ("rev-parse", "--verify", "--quiet", "HEAD"),
+        ("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads"),
+        ("log", "--walk-reflogs", "-z", "--format=%H %gs", "refs/stash", "--"),
+    )
+    lines = os.fsdecode(heads.stdout).split("\n")[:-1]
+    entries = [entry.partition(" ") for entry in nul_split(log.stdout)]
     state = before._replace(
-        head=head,
-        branch=branch,
-        refs=refs,
-        stash=tuple(stash),
+        head=commit.stdout.decode().strip(),
+        branch=os.fsdecode(name.stdout).strip(),
+        refs={ref: tip for ref, _, tip in (line.rpartition(" ") for line in lines)},
+        stash=tuple((stashed, message) for stashed, _, message in entries),
         waiting=read_waiting(repo.git_dir_abs),
     )
     index_abs = f"{repo.git_dir_abs}/index"
@@ -107,31 +112,13 @@ def _read(memory: Memory, before: GitState) -> GitState:
     import hashlib  # only if something has changed
 
     listing = git.out("ls-files", "-z", "--stage", "-v")
-    entries = hashlib.sha256(listing).hexdigest()[:40]
-    if (
-        entries == before.entries and before.index_blob
-    ):  # `git status` writes one with the same entries
-        return state
+    digest = hashlib.sha256(listing).hexdigest()[:40]
+    if digest == before.entries and before.index_blob:
+        return state  # `git status` writes one with the same entries
     with open(index_abs, "rb") as file:
         content = file.read()
     staged = _staged(memory, content, listing)
-    return state._replace(index_blob=memory.write("blob", content), entries=entries, staged=staged)
-
-
-def _read_head(git_dir_abs: str, git: Git, refs: Mapping[str, str]) -> tuple[str, str]:
-    """Return the commit that is checked out, and the branch; each may be empty."""
-    line = os.fsdecode(read_or_empty(f"{git_dir_abs}/HEAD")).strip()
-    branch = line.removeprefix("ref: ")
-    if branch in refs:
-        return refs[branch], branch
-    if line and not line.strip("0123456789abcdef"):
-        return line, ""
-    # Without a commit, somewhere else than among the branches, or in a reftable.
-    name, commit = git.ask_all(
-        ("symbolic-ref", "--quiet", "HEAD"), ("rev-parse", "--verify", "--quiet", "HEAD")
-    )
-    head = "" if commit.exit_status else commit.stdout.decode().strip()
-    return head, os.fsdecode(name.stdout).strip()
+    return state._replace(index_blob=memory.write("blob", content), entries=digest, staged=staged)
 
 
 def read_waiting(git_dir_abs: str) -> dict[str, str]:
@@ -170,7 +157,7 @@ def _staged(memory: Memory, index: bytes, listing: bytes) -> str:
 
 
 def _git_files(repo: Repo) -> tuple[tuple[object, ...], ...]:
-    """Return what `stat` says about the files behind `GitState`."""
+    """Return what `stat` says about the files behind `State`."""
     common_abs, git_dir_abs = repo.common_dir_abs, repo.git_dir_abs
     places = [f"{git_dir_abs}/{name}" for name in ("index", "HEAD", *WAITING)]
     places += [f"{common_abs}/{name}" for name in _OF_REFS]
@@ -186,7 +173,7 @@ def _git_files(repo: Repo) -> tuple[tuple[object, ...], ...]:
 
 _SETTLED_NS = 2_000_000_000
 _ATTEMPTS = 20  # a `gc` removes folder after folder
-_MOST_PARENTS = 500  # of one commit
+_OF_PACKS = (".pack", ".rev", ".promisor", ".mtimes", ".idx")
 _PREFIX = 2  # of an id: the name of a folder with loose objects
 _HEX = frozenset("0123456789abcdef")
 
@@ -234,11 +221,8 @@ def _packs(folder_abs: str) -> list[str]:
     """Return the pack files, a pack's index last: git looks for that."""
     names = os.listdir(folder_abs)
     packs = {name.removesuffix(".idx") for name in names if name.endswith(".idx")}
-    files = [name for name in names if name.rpartition(".")[0] in packs]
-    pack_names = [
-        name for name in files if name.endswith((".pack", ".rev", ".promisor", ".mtimes"))
-    ]
-    return [*pack_names, *(f"{pack}.idx" for pack in packs)]
+    files = [n for n in names if n.rpartition(".")[0] in packs and n.endswith(_OF_PACKS)]
+    return sorted(files, key=lambda name: name.endswith(".idx"))
 
 
 def _link(source_abs: str, target_abs: str) -> bool:
@@ -268,18 +252,16 @@ def hold_commits(memory: Memory, commits: Iterable[str], *, copied: bool) -> Non
         make_folder(folder_abs)
         memory.ask("pack-objects", "--revs", "-q", f"{folder_abs}/pack", stdin=stdin)
     share_shallow(memory)
-    for start in range(0, len(new), _MOST_PARENTS):
-        parents = [*([before] if before else []), *new[start : start + _MOST_PARENTS]]
-        before = name_commits(memory, parents)
+    if new:
+        name_commits(memory, [*([before] if before else []), *new])
 
 
-def name_commits(memory: Memory, commits: list[str]) -> str:
-    """Make the ref of what is held name only these commits; return its own. Raises: OSError."""
+def name_commits(memory: Memory, commits: list[str]) -> None:
+    """Make the ref of what is held name only these commits. Raises: OSError."""
     held = memory.write_commit(
         memory.write_tree([]), commits, name="gitgates", message="held", time_s=0.0
     )
     memory.write_ref(memory.held_ref, held)
-    return held
 
 
 def share_shallow(memory: Memory, cuts: Iterable[str] | None = None) -> None:
@@ -293,11 +275,9 @@ def share_shallow(memory: Memory, cuts: Iterable[str] | None = None) -> None:
         own_cuts = b"".join([b"%s\n" % cut.encode() for cut in cuts])
         replace_file(cuts_abs, own_cuts)
     users = read_or_empty(f"{memory.repo.common_dir_abs}/shallow")
-    pack_names = b"".join(
-        sorted({*own_cuts.splitlines(keepends=True), *users.splitlines(keepends=True)})
-    )
-    if pack_names != read_or_empty(shallow_abs):
-        if pack_names:
-            replace_file(shallow_abs, pack_names)
+    lines = {*own_cuts.splitlines(keepends=True), *users.splitlines(keepends=True)}
+    if (content := b"".join(sorted(lines))) != read_or_empty(shallow_abs):
+        if content:
+            replace_file(shallow_abs, content)
         else:
             os.unlink(shallow_abs)

@@ -9,7 +9,7 @@ import time
 from gitgates.files.facts import facts_of
 from gitgates.files.index import Index, why_not
 from gitgates.files.memory import time_over
-from gitgates.files.others import OURS, nested_kind, own_folders
+from gitgates.files.rules import OURS, nested_kind, own_folders
 from gitgates.store.files import remove_file
 
 TYPE_CHECKING = False
@@ -58,18 +58,19 @@ class Ignored:
         self._limits = limits
         self._until_s = until_s
         self._index = Index(memory, facts.settings, until_s, f"{memory.index_abs}.ignored")
-        self.stored_stats: dict[str, Stat] = {}  # that are stored
+        self._stats: dict[str, Stat] = {}  # of those that are stored
         self._left_out: dict[str, str] = {}
 
-    def look(self, items: list[str], others: Iterable[str]) -> None:
-        """Store the ignored files among these items, folders with a slash; note their tree.
+    def look(self, items: list[str], others: Iterable[str]) -> dict[str, Stat]:
+        """Store the ignored files among these items; return path → what `lstat` says.
 
-        `others` are files in these folders that are not ignored.
+        A folder that is ignored as a whole has a slash; `others` are files that count as not
+        ignored. The tree is noted in the facts.
 
         Raises: UnseenError, TimeOver, OSError.
         """
         facts, index = self._facts, self._index
-        self._others = {*others, *facts.left_out, *(facts.forced or ())}
+        self._others = {*others, *facts.left_out}
         began_ns = time.time_ns()
         for item in items:
             if item.endswith("/"):
@@ -79,24 +80,25 @@ class Ignored:
         self._limit()
         earlier = facts.ignored if os.path.exists(index.path_abs) else {}
         facts.ignored_out = self._left_out
-        if not self.stored_stats:
+        if not self._stats:
             facts.ignored, facts.ignored_tree = {}, ""
             remove_file(index.path_abs)
-        elif self.stored_stats != earlier:
+        elif self._stats != earlier:
             self._store(earlier, began_ns)
+        return self._stats
 
     def _store(self, earlier: dict[str, Stat], began_ns: int) -> None:
         facts, index = self._facts, self._index
         index.unlock()
         if not earlier:
             index.begin_empty()
-        index.remove([path for path in earlier if path not in self.stored_stats])
-        new = {path: now[1] for path, now in self.stored_stats.items() if earlier.get(path) != now}
+        index.remove([path for path in earlier if path not in self._stats])
+        new = {path: now[1] for path, now in self._stats.items() if earlier.get(path) != now}
         facts.ignored = {}  # if time is over, the next look begins anew: what is stored, is
         index.add(new)
         facts.ignored = {
             path: now if max(now[3], now[4]) < began_ns - _TICK_NS else ()
-            for path, now in self.stored_stats.items()
+            for path, now in self._stats.items()
         }
         facts.ignored_tree = index.tree()
 
@@ -129,7 +131,7 @@ class Ignored:
     def _note(self, path: str) -> None:
         if path.endswith(_ENDINGS) or path in self._others:
             return
-        if len(self.stored_stats) > _MOST_FILES:
+        if len(self._stats) > _MOST_FILES:
             self._left_out[os.path.dirname(path) or path] = "one of very many ignored files"
             return
         path_abs = f"{self._root_abs}/{path}"
@@ -141,17 +143,13 @@ class Ignored:
             if why := why_not(path_abs, now, self._limits.max_file):
                 self._left_out[path] = why
             else:
-                self.stored_stats[path] = facts_of(now)
+                self._stats[path] = facts_of(now)
 
     def _limit(self) -> None:
         """Leave out the largest files until the rest is small enough."""
-        to_visit = sum(now[1] for now in self.stored_stats.values()) - self._limits.max_ignored
-        if to_visit <= 0:
-            return
-        for path in sorted(
-            self.stored_stats, key=lambda path: self.stored_stats[path][1], reverse=True
-        ):
-            to_visit -= self.stored_stats.pop(path)[1]
+        excess = sum(now[1] for now in self._stats.values()) - self._limits.max_ignored
+        for path in sorted(self._stats, key=lambda path: -self._stats[path][1]):
+            if excess <= 0:
+                return
+            excess -= self._stats.pop(path)[1]
             self._left_out[path] = "all ignored files together are too large"
-            if to_visit <= 0:
-                break

@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
+    from gitgates.files.facts import Stat
     from gitgates.files.memory import Memory
     from gitgates.proc.call import CompletedProcess
 
     Settings: TypeAlias = tuple[tuple[str, str], ...]  # of git
 
 _DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
-_OTHERS = ("ls-files", "-z", "--others", "--directory")
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_IGNORED = (*_UNTRACKED, "--ignored", "--directory")
+_CHECK_IGNORE = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
 SUBMODULE = b"160000"
 _GONE = b"D"
 _UNREADABLE = "cannot be read"
@@ -51,7 +54,9 @@ class Seen(Record):
     gone: list[str]
     changed: list[str]  # by `lstat`
     modules: list[str]  # submodules with another commit, or with changes in them
-    others: list[str]  # what is not in the index; a folder with nothing of it, with a slash
+    untracked: list[str]  # not in the index; another repository has a slash at the end
+    ignored: list[str]  # a folder that is ignored as a whole has a slash
+    is_excluded: bool  # whether a rule ignores what is in our index, and only there
     unreadable: dict[str, str]  # folder → why
 
 
@@ -101,13 +106,20 @@ class Index:
         remove_file(self.path_abs)
         self.out("read-tree", "--empty")
 
-    def look(self) -> Seen:
-        """Compare it with the working tree. Raises: as `out`."""
-        differences, others = self._memory.ask_all(
-            (_DIFFERENCES, b""), (_OTHERS, b""), until_s=self._until_s, env=self.env
-        )
+    def look(self, own: Iterable[str], *, with_ignored: bool) -> Seen:
+        """Compare it with the working tree. Raises: as `out`.
+
+        `own`: the entries that the user's index does not have.
+        """
+        calls = {_DIFFERENCES: b"", _UNTRACKED: b""}
+        if with_ignored:
+            calls[_IGNORED] = b""
+        if names := self._reachable(own):
+            calls[_CHECK_IGNORE] = names
+        done = self._memory.ask_all(*calls.items(), until_s=self._until_s, env=self.env)
+        differences, others, *_more = done
         difference = _split(self.output_of(_DIFFERENCES, differences))
-        other_items = nul_split(self.output_of(_OTHERS, others))
+        items = [nul_split(self.output_of(_UNTRACKED, each)) for each in done[1 : 2 + with_ignored]]
         problems = dict[str, str]()
         for line in os.fsdecode(others.stderr).split("\n"):
             if "could not open" in line:
@@ -118,15 +130,32 @@ class Index:
                 difference.gone.append(path)  # below a link to itself, or out of reach
                 if why.startswith("Permission"):
                     problems[path] = _UNREADABLE
-        return difference._replace(others=other_items, unreadable=problems)
+        return difference._replace(
+            untracked=items[0],
+            ignored=items[1] if with_ignored else [],
+            is_excluded=bool(names and done[-1].stdout),
+            unreadable=problems,
+        )
 
-    def list_others(self) -> list[str]:
-        """Return what is not in the index, as `Seen` has it. Raises: as `out`."""
-        return nul_split(self.out(*_OTHERS))
+    def ignored(self, paths: Iterable[str]) -> list[str]:
+        """Return which paths rules ignore, tracked or not. Raises: TimeOver, OSError."""
+        names = self._reachable(paths)
+        answer = self.ask(*_CHECK_IGNORE, stdin=names).stdout if names else b""
+        return [name.removeprefix("./") for name in nul_split(answer)]
 
-    def dirty(self, modules: list[str]) -> list[str]:
-        """Return the submodules that still differ. Raises: as `out`."""
-        return _split(self.out(*_DIFFERENCES, "--", *modules)).modules
+    def _reachable(self, paths: Iterable[str]) -> bytes:
+        """Return paths as input of `check-ignore`, which refuses to look beyond a link."""
+        links, root_abs = {"": False}, self._root_abs
+        # With `./`, as a leading `:` would be a sign.
+        return nul_ended(
+            f"./{path}"
+            for path in paths
+            if not _is_linked(root_abs, path.rpartition("/")[0], links)
+        )
+
+    def differences(self, paths: Iterable[str] = ()) -> Seen:
+        """Compare it with files that it has, all or some. Raises: as `out`."""
+        return _split(self.out(*_DIFFERENCES, "--", *paths))
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove entries. Raises: as `out`."""
@@ -189,15 +218,14 @@ class Index:
 class SortedOut(Record):
     """Paths that must be stored, or not."""
 
-    sizes: dict[str, int]  # path → size
-    stats: dict[str, tuple[int, ...]]  # path → what `lstat` says
+    stats: dict[str, Stat]  # path → what `lstat` says of it
     left_out: dict[str, str]  # path → why
     gone: list[str]
 
 
 def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> SortedOut:
     """Examine files; leave out what cannot be stored, or is too large."""
-    sorting = SortedOut(sizes={}, stats={}, left_out={}, gone=[])
+    sorting = SortedOut(stats={}, left_out={}, gone=[])
     is_linked: dict[str, bool] = {"": False}  # folder → whether a link leads there
     for path in paths:
         path_abs = f"{root_abs}/{path}"
@@ -216,7 +244,6 @@ def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> SortedOut:
         elif why := why_not(path_abs, now, max_file):
             sorting.left_out[path] = why
         else:
-            sorting.sizes[path] = now.st_size
             sorting.stats[path] = facts_of(now)
     return sorting
 
@@ -234,8 +261,6 @@ def why_not(path_abs: str, now: os.stat_result, max_file: int) -> str:
     """Return why something is not stored; empty: it can be."""
     if stat.S_ISLNK(now.st_mode):
         return ""
-    if stat.S_ISDIR(now.st_mode):
-        return "a repository of its own"
     if not stat.S_ISREG(now.st_mode):
         return "neither a file nor a link"
     if now.st_size > max_file:
@@ -260,7 +285,7 @@ def _chunks(sizes: Mapping[str, int]) -> Iterable[tuple[list[str], bool]]:
 
 
 def _split(differences: bytes) -> Seen:
-    difference = Seen(gone=[], changed=[], modules=[], others=[], unreadable={})
+    difference = Seen([], [], [], untracked=[], ignored=[], is_excluded=False, unreadable={})
     fields = differences.split(b"\0")
     for meta, name in zip(fields[::2], fields[1::2], strict=False):
         path = os.fsdecode(name)

@@ -60,10 +60,7 @@ _ALTERNATES = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 # Above any .gitattributes.
 _RAW = b"* -text -eol -filter -ident -working-tree-encoding\n"
 # Of git's variables, those that say where it and its settings are.
-_KEPT = (
-    *("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
-    "GIT_SSL_NO_VERIFY",
-)
+_KEPT = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 _CONFIG = """\
 [core]
 	repositoryformatversion = {version}
@@ -335,11 +332,8 @@ class Memory:
 
     def read_ref(self, ref: str) -> str:
         """Return the id that a ref of ours has; empty: there is none. Raises: OSError."""
-        content = read_state(f"{self.folder_abs}/{ref}")
-        if content is None and os.path.exists(f"{self.folder_abs}/packed-refs"):
-            answer = self.ask("rev-parse", "--verify", "--quiet", ref)
-            content = answer.stdout
-        return (content or b"").decode("ascii", "replace").strip()
+        content = read_state(f"{self.folder_abs}/{ref}") or b""
+        return content.decode("ascii", "replace").strip()
 
     def write_ref(self, ref: str, object_id: str) -> None:
         """Set a ref of ours. Raises: OSError."""

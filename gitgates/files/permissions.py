@@ -6,7 +6,7 @@ import os
 import stat
 import time
 
-from gitgates.files.facts import facts_of
+from gitgates.files.facts import stats_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,18 +46,6 @@ class Permissions:
         # What has changed since then may change again, and look the same to git.
         self._settled_ns = (int(time.time()) - SETTLED_S) * _SECOND_NS
 
-    def note_all(self, paths: Iterable[str]) -> None:
-        """Look at all files again."""
-        facts = self._facts
-        facts.modes, facts.owners, facts.recent = {}, {}, {}
-        stats = {}
-        for path in paths:
-            try:
-                stats[path] = facts_of(os.lstat(f"{self._root_abs}/{path}"))
-            except OSError:
-                continue
-        self.note(stats)
-
     def note(self, stats: Mapping[str, Stat]) -> None:
         """Note files that were stored."""
         facts = self._facts
@@ -67,13 +55,19 @@ class Permissions:
             for path, now in facts.recent.items()
             if max(now[3], now[4]) >= self._settled_ns
         }
-        for path in stats:
+        for path in stats.keys() & (facts.modes.keys() | facts.owners.keys()):
             self.forget_modes(path)
         if facts.folders is not None:
             facts.folders.update(_folders_of(stats))
         modes, owners = self.unusual_of(stats)
         facts.modes.update(modes)
         facts.owners.update(owners)
+
+    def is_usual(self, now: os.stat_result) -> bool:
+        """Return whether a file need not be noted: it has not changed just now, either."""
+        is_plain = now.st_mode & 0o7777 == usual(now.st_mode, self.umask)
+        is_settled = now.st_ctime_ns < self._settled_ns
+        return is_plain and is_settled and (now.st_uid, now.st_gid) == self._owner
 
     def unusual_of(self, stats: Mapping[str, Stat]) -> tuple[dict[str, int], Owners]:
         """Return path → permissions, and path → owners, if they are not the usual ones."""
@@ -99,15 +93,9 @@ class Permissions:
 
     def changed_since(self) -> list[str]:
         """Return the recent files that are not as they were stored."""
-        changed = []
-        for path, was in self._facts.recent.items():
-            try:
-                now = facts_of(os.lstat(f"{self._root_abs}/{path}"))
-            except OSError:
-                now = ()
-            if now != was:
-                changed.append(path)
-        return changed
+        recent = self._facts.recent
+        now = stats_of(self._root_abs, recent)
+        return [path for path, was in recent.items() if now.get(path) != was]
 
     def unusual_folders(self, paths: Iterable[str]) -> dict[str, int]:
         """Return folder → permissions, of those with other ones than usual.

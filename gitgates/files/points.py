@@ -19,7 +19,7 @@ import time
 from gitgates.core.errors import GitError, StateError
 from gitgates.core.lean_json import dumps, loads
 from gitgates.core.record import Record
-from gitgates.files.git_state import GitState, hold_commits, link_objects, read_git_state
+from gitgates.files.git_state import State, hold_commits, link_objects, read_git_state
 from gitgates.files.look import DEFAULT, NO_DEADLINE, Limits, Locked, Look, look_locked
 from gitgates.files.memory import Memory
 from gitgates.store.files import read_cached, read_state, remove_file, replace_cached, replace_file
@@ -73,23 +73,6 @@ class Point(Record):
     head: str
     parent: str = ""  # the id of the previous point of this worktree; empty: none
     state: str = ""  # the blob of the rest: `state_of`
-
-
-class State(Record):
-    """The rest of what a point holds."""
-
-    branch: str = ""  # the ref that HEAD names; empty if it is detached
-    refs: Mapping[str, str] = {}  # branch, `refs/heads/…` → commit
-    stash: tuple[tuple[str, str], ...] = ()  # commit and message of each entry, the newest first
-    index_blob: str = ""  # with the bytes of the index; empty: there is none
-    entries: str = ""  # a digest of what it has, without what `lstat` said
-    umask: int = 0o022
-    modes: Mapping[str, int] = {}  # path → permissions that are not those of the umask
-    folders: Mapping[str, int] = {}  # the same of folders
-    owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
-    left_out: Mapping[str, str] = {}  # path → why it is in no tree; ignored files included
-    unseen: tuple[str, ...] = ()
-    waiting: Mapping[str, str] = {}  # of a git command that waits to be continued: `GitState`
 
 
 class Recorded(Record):
@@ -185,10 +168,8 @@ def _known_parent(memory: Memory) -> str:
     return parent
 
 
-def _state(tree_look: Look, git: GitState) -> State:
-    fields = {name: value for name, value in git._asdict().items() if name in State._fields}
-    return State(
-        **fields,
+def _state(tree_look: Look, git: State) -> State:
+    return git._replace(
         umask=tree_look.umask,
         modes=_sorted(tree_look.modes),
         folders=_sorted(tree_look.folders),

@@ -25,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gitgates.files.changes import Changes
     from gitgates.files.look import Look
-    from gitgates.files.versions import Changes
     from gitgates.git.repo import Repo
 
 _ATTRIBUTES = ("text", "eol", "crlf", "filter", "ident", "working-tree-encoding")
@@ -128,7 +128,7 @@ class _Stored:
         lines += "".join(f"{mode} {blob}\t{path}\0" for path, (mode, blob) in stored.items())
         result = self._index.replaced(os.fsencode(lines)) if lines else self._tree
         # What has changed since the look is not what was looked at.
-        if not (converted and set(self._index.look().changed) & set(converted)):
+        if not (converted and {*self._index.differences().changed} & {*converted}):
             replace_cached(
                 self._cache_abs, (_VERSION, rules, self._tree, stored, result), sync=False
             )
@@ -147,7 +147,7 @@ class _Stored:
 
     def _changed(self, was: str) -> Changes:
         """Return path → change for each file that differs from a tree; "": for all."""
-        from gitgates.files.versions import RAW, read_changes  # in many repositories, nothing is
+        from gitgates.files.changes import RAW, read_changes  # in many repositories, nothing is
 
         before = was or self._memory.write_tree([])
         return read_changes(self._memory.reading.out(*RAW, before, self._tree))

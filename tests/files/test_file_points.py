@@ -11,7 +11,7 @@ import pytest
 from conftest import Repo
 from files_support import Files, ignored, listed, present, repository, seen
 
-from gitgates.files.changes import changed_by, changes, changes_to
+from gitgates.files.changes import Version, changed_by, changes, changes_to
 from gitgates.files.look import look
 from gitgates.files.memory import Memory
 from gitgates.files.points import (
@@ -28,7 +28,6 @@ from gitgates.files.points import (
     state_of,
 )
 from gitgates.files.prune import prune, size
-from gitgates.files.versions import Version
 from gitgates.git.object_store import read_blobs
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,8 @@ from files_support import repository
 from span_support import Colleague
 
 from gitgates.files import points as recorded
-from gitgates.files.changes import History, Stretch, fold
+from gitgates.files.changes import Change, History, Stretch, Version, fold
 from gitgates.files.points import SESSION, Author, points, points_since, record
-from gitgates.files.versions import Change, Version
 
 
 def version(blob: str) -> Version | None:

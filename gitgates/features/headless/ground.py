@@ -16,7 +16,7 @@ from gitgates.core.errors import GitError, StateError
 from gitgates.core.record import Record
 from gitgates.features.headless import run_state
 from gitgates.features.headless.turn import run_git
-from gitgates.files.facts import stat_of
+from gitgates.files.facts import stats_of
 from gitgates.git.checkout import env_in
 from gitgates.git.index import SETTINGS, copy_index, update_index
 from gitgates.git.repo import find_repo, nul_ended, nul_split
@@ -27,7 +27,7 @@ from gitgates.worktree.setup import set_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from gitgates.features.headless.run_state import RunState
     from gitgates.git.repo import Git, Repo
@@ -156,7 +156,7 @@ class Ground:
         self.home, self.state = home, state
         self.repo = self.opened() or home
         self.index_abs = f"{run_state.folder_of(home, state.run)}/index"
-        self.known: dict[str, object] = {}  # files that are not the run's → as they are
+        self.known: Mapping[str, object] = {}  # files that are not the run's → as they are
         self.note_known(state.known)
 
     @property
@@ -211,19 +211,15 @@ class Ground:
 
     def note_known(self, paths: Iterable[str]) -> None:
         """Take more files for none of the run's, and all of them as they are."""
-        self.known = self._signs_of({*self.known, *paths})
+        self.known = stats_of(self.repo.root_abs, {*self.known, *paths})
 
     def changed_others(self, staged: Staged) -> set[str]:
         """Return the files that the run has changed and that are not staged, such as ignored ones.
 
         They may be gone.
         """
-        now = self._signs_of(others_in(staged.git) | self.known.keys())
+        now = stats_of(self.repo.root_abs, others_in(staged.git) | self.known.keys())
         return {path for path in now.keys() | self.known if now.get(path) != self.known.get(path)}
-
-    def _signs_of(self, paths: set[str]) -> dict[str, object]:
-        signs = {path: stat_of(f"{self.repo.root_abs}/{path}") for path in paths}
-        return {path: sign for path, sign in signs.items() if sign}
 
     def hidden_note(self, staged: Staged) -> list[str]:
         """Return a note on files that ignore rules of the run keep from the commit."""

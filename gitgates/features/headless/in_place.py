@@ -24,7 +24,7 @@ from gitgates.store.files import remove_file, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.files.versions import Version
+    from gitgates.files.changes import Version
     from gitgates.git.repo import Repo
 
 # What is removed from the git folder: a run begins without. Source: git's refs.c.

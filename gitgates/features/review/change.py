@@ -14,8 +14,7 @@ from gitgates.features.review.facts import (
     is_strict,
 )
 from gitgates.features.review.significance import Significance, weigh
-from gitgates.files.changes import FOREVER_S, trees_of
-from gitgates.files.origins import in_tree
+from gitgates.files.changes import FOREVER_S, in_tree, trees_of
 from gitgates.git.diff import Trees, file_differences, patch_id
 from gitgates.session.start import first_point
 from gitgates.session.writers import own_history, unheard
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import FileDifference, Point
     from gitgates.features.review.facts import Marker
     from gitgates.features.review.weakened import Weakening
-    from gitgates.files.changes import History
-    from gitgates.files.versions import Changes
+    from gitgates.files.changes import Changes, History
     from gitgates.session.call import Call
 
 MOST_MARKERS = 3  # the newest only: each one costs a comparison

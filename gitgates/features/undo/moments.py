@@ -7,11 +7,12 @@ import stat
 
 from gitgates.core.errors import StateError
 from gitgates.core.record import Record
+from gitgates.files.changes import Version as Stored
 from gitgates.files.changes import changes_to
+from gitgates.files.git_state import State
 from gitgates.files.memory import Memory
 from gitgates.files.permissions import usual
-from gitgates.files.points import GATE, SESSION, UNDO, Point, State, point_at, points, state_of
-from gitgates.files.versions import Version as Stored
+from gitgates.files.points import GATE, SESSION, UNDO, Point, point_at, points, state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

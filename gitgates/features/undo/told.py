@@ -6,19 +6,17 @@ import stat
 
 from gitgates.core.clean import first_few, plain_line
 from gitgates.features.undo.moments import Moments
-from gitgates.files.changes import changes, made_of
+from gitgates.files.changes import Version, changes, found_at, made_of
 from gitgates.files.memory import Memory
-from gitgates.files.origins import found_at
 from gitgates.files.points import PERSON, SESSION, points
-from gitgates.files.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.features.undo.moments import Moment
+    from gitgates.files.changes import Change
     from gitgates.files.points import Author, Point
-    from gitgates.files.versions import Change
     from gitgates.git.repo import Repo
 
 _LONGEST = 120  # characters of a command, or of a path

@@ -13,11 +13,10 @@ import tempfile
 
 from gitgates.core.record import Record
 from gitgates.features.undo.moments import above
-from gitgates.files.changes import trees_of
+from gitgates.files.changes import Change, trees_of
+from gitgates.files.changes import Version as Stored
 from gitgates.files.ignored import can_be_made
 from gitgates.files.memory import Memory
-from gitgates.files.versions import Change
-from gitgates.files.versions import Version as Stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
