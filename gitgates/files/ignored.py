@@ -94,7 +94,7 @@ class Ignored:
             index.begin_empty()
         index.remove([path for path in earlier if path not in self._stats])
         new = {path: now[1] for path, now in self._stats.items() if earlier.get(path) != now}
-        facts.ignored = {}  # if time is over, the next look begins anew: what is stored, is
+        facts.ignored = {}  # if time is over, the next look starts again; objects stay
         index.add(new)
         facts.ignored = {
             path: now if max(now[3], now[4]) < began_ns - _TICK_NS else ()

@@ -39,7 +39,7 @@ _FORMAT = "%H %P%n%B"
 class Author(Record):
     """Who made what differs from the previous point."""
 
-    kind: str = PERSON  # SESSION, PERSON (whoever else it was), GATE, UNDO
+    kind: str = PERSON  # SESSION, PERSON (anybody else), GATE, UNDO
     name: str = ""  # of a session, its id; of a gate, its name
     agent: str = ""  # the type or the id of a sub-agent; of a gate, the session that it ran in
 
@@ -120,7 +120,7 @@ def _record_locked(memory: Memory, tree_look: Look, author: Author, facts: Facts
         return None
     state = memory.write("blob", os.fsencode(text))
     if not (isinstance(cached, tuple) and cached[:2] == (_VERSION, parent)):
-        last = point_at(memory.repo, parent)  # whoever recorded it was killed before the cache
+        last = point_at(memory.repo, parent)  # its recorder was killed before it wrote the cache
         if last and (last.tree, last.ignored, last.head, last.state) == (*key[:3], state):
             return None
     point = Point(

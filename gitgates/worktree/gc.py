@@ -78,7 +78,7 @@ def _prune_journals(sessions_abs: str, now: float) -> int:
     removed = 0
     try:
         for entry in list(os.scandir(sessions_abs)):
-            # A lock is of an event whose hook was killed. Whoever waits looks whether it is there.
+            # A killed hook leaves its event's lock. A waiter checks whether the file still exists.
             is_journal = entry.name.endswith(".jsonl")
             is_lock = entry.name.endswith(".lock")
             is_ours = entry.is_file(follow_symlinks=False) and entry.name.endswith(_OURS)

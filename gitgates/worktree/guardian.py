@@ -1,8 +1,8 @@
 """The guardian: a watchdog process that starts the recovery when we are killed, and ends gates.
 
-It is a small shell that outlives us, started before the first file is moved. It has a session of
-its own, so no signal to our group reaches it, and no parent, so whoever ends our descendants does
-not find it; its standard streams are /dev/null, so no host waits for it. It only reads from a pipe
+It is a small shell that outlives us, started before the first file is moved. It has its own
+session, so signals to our group do not reach it, and no parent, so it is not found among our
+descendants; its standard streams are /dev/null, so no host waits for it. It only reads from a pipe
 that we alone hold open: a word there dismisses it, and the end of the pipe means that we are gone.
 """
 

@@ -49,7 +49,7 @@ class Isolation:
         self.hides = hides
         self.token = f"{os.getpid()}.{time.time_ns()}"  # tells this run's gates from others
         self._repo = repo
-        self._git = repo.git._replace(apart=True)  # ^C is not to end it amid moving files
+        self._git = repo.git._replace(apart=True)  # ^C must not end it while files are moved
         self._say = say
         self._on_wait = on_wait
         self.locks = locks

@@ -229,7 +229,7 @@ class FixerLock:
         try:
             self._fd = lock_file(self._path_abs, shared=not alone)
         except OSError:
-            return True  # where no lock can be, others have none either
+            return True  # if no lock is possible, others have none either
         now = time.monotonic()
         if self._fd >= 0:
             self._waits_since = 0.0

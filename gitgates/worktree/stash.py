@@ -94,7 +94,7 @@ def _plan(
             if mode is None:
                 new_folders[folder] = None
             elif not stat.S_ISDIR(mode) and not any(e.path == folder for e in entries):
-                # The person has a file or link where the commit has a folder.
+                # The person has a file or link in the place of a folder of the commit.
                 folder_digest = digest(os.path.join(root_abs, folder))
                 entries.append(
                     StashedPath(path=folder, saved=str(len(entries)), digest=folder_digest)
