@@ -1,6 +1,6 @@
-"""Each host's own language: its bytes in, an `Event` out; a `Decision` in, its bytes out. Pure.
+"""Convert each host's bytes to an `Event`, and a `Decision` to the host's bytes. Pure.
 
-A coding agent is a module of this package, and a line in `AGENTS`: nothing else knows its words.
+A coding agent is a module of this package and a line in `AGENTS`: only they contain its names.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from gitgates.hosts.interface import AgentServers
     from gitgates.hosts.settings.json_settings import AgentSettings
 
-DEFAULT_AGENT = "claude"  # whose words stand for any agent's, if none is known
+DEFAULT_AGENT = "claude"  # whose names are used if the agent is unknown
 
 
 class Agent(Record):
-    """What is used of an agent without loading its module."""
+    """What is needed of an agent without loading its module."""
 
-    # In the payload of a turn's end: if gitgates is off, no other payload is decoded.
+    # Part of the payload at the end of a turn: if gitgates is off, no other payload is decoded.
     turn_end: bytes
-    settings: str = ""  # of a project, which are guarded; empty: there are none
-    session: str = ""  # the variable of a command that contains the session of the agent
-    caller: tuple[str, ...] = ()  # variables of a command: NAME, or NAME=VALUE
+    settings: str = ""  # a project's settings, which are guarded; empty: there are none
+    session: str = ""  # the variable that tells its commands the session
+    caller: tuple[str, ...] = ()  # variables that its commands have: NAME, or NAME=VALUE
     rules: str = "AGENTS.md"  # the file with instructions for it
     module: str = ""  # if it is not in `hosts/agents`
 
@@ -99,7 +99,7 @@ AGENTS = {
         caller=("CURSOR_AGENT",),
     ),
     "hermes": Agent(turn_end=b'"pre_verify"', session="HERMES_SESSION_ID"),
-    # What any other agent may speak; it sets the variable for its commands.
+    # For any other agent, which must set the variable for its commands.
     "generic": Agent(
         turn_end=b'"Stop"',
         settings=".agents/gitgates/hooks.json",
@@ -108,44 +108,38 @@ AGENTS = {
 }
 
 
-# Agents that have no settings and run others' hooks; told apart by their payloads.
+# Agents without settings that run other agents' hooks; their payloads identify them.
 GUESTS = {"vscode": "gitgates.hosts.agents.vscode"}
 
 
 def agent_host(name: str) -> AgentHost:
-    """Return a coding agent.
-
-    Raises: KeyError if there is none of that name.
-    """
+    """Return a coding agent. Raises: KeyError if the name is unknown."""
     module = GUESTS[name] if name in GUESTS else AGENTS[name].module
     host: AgentHost = _module(module or f"gitgates.hosts.agents.{name}").HOST
     return host
 
 
 def agent_settings(name: str) -> AgentSettings:
-    """Return the settings of a coding agent.
-
-    Raises: KeyError if there is none of that name.
-    """
+    """Return a coding agent's settings. Raises: KeyError if the name is unknown."""
     host = agent_host(name)
     settings: AgentSettings = _module(host.SETTINGS.module).Settings(host)
     return settings
 
 
 def turn_end_of(name: str) -> bytes:
-    """Return what the payload of the end of an agent's turn contains, and few others."""
+    """Return bytes that the payload at the end of an agent's turn contains, and few others do."""
     return AGENTS[name].turn_end
 
 
 def project_settings() -> dict[str, str]:
-    """Return the settings of a project, from its root, that agents may have: agent → file."""
+    """Return the settings that agents may have in a project: agent → file, relative to the root."""
     return {name: agent.settings for name, agent in AGENTS.items() if agent.settings}
 
 
 def agent_servers(name: str) -> AgentServers | None:
-    """Return the module of a coding agent that knows its servers; None if it has none.
+    """Return the module for a coding agent's servers; None if there is none.
 
-    Raises: KeyError if there is no such agent.
+    Raises: KeyError if the name is unknown.
     """
     module = agent_host(name).SERVERS
     servers: AgentServers | None = _module(module) if module else None
@@ -168,7 +162,7 @@ def is_called_by_agent(env: Mapping[str, str]) -> bool:
 
 
 def withheld_from_agents() -> tuple[str, ...]:
-    """Return the variables of a session that must be unset for another agent."""
+    """Return the variables of a session that another agent must not inherit."""
     return tuple(name for agent in AGENTS for name in agent_host(agent).ENVIRONMENT.of_a_session)
 
 

@@ -1,12 +1,12 @@
-"""What the hosts of coding agents have in common: one JSON object in, one, or nothing, out. Pure.
+"""What all hosts of coding agents share: one JSON object in, one object or nothing out. Pure.
 
-Most clients have taken over the protocol of Claude Code, and differ in names and in what they
-understand. So the fields that are read here have its names: a host renames its own (`rename`), and
-says in which form it takes an answer.
+Most clients use the protocol of Claude Code, with other names and with fewer features. Therefore,
+the fields that are read here have Claude Code's names: a host renames its own (`rename`), and
+declares the form of its answers.
 
-Reading is tolerant: a field that is missing or of another type counts as absent, and only what is
-not a JSON object at all is refused. Each answer has the exit status 0, because most clients take 2
-for "block", and everything else for "the hook is broken, go on".
+Reading is tolerant: a field that is missing or has another type counts as absent, and only input
+that is no JSON object is refused. Each answer has the exit status 0, because most clients take 2 as
+"block", and everything else as "the hook is broken, go on".
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 _HOOK_OUTPUT = "hookSpecificOutput"
 _EXIT_BLOCK = 2
-_SESSION_ELSEWHERE = ("conversation_id", "trajectory_id")  # fields of agents that we do not know
-# Names of tools that several clients have → the tools of Claude Code that do the same.
+_SESSION_ELSEWHERE = ("conversation_id", "trajectory_id")  # fields of unknown agents
+# Tool names that several clients use → the equivalent tools of Claude Code.
 _OTHER_NAMES = {
     "apply_patch": ("Edit", "Write", "MultiEdit"),
     "bash": ("Bash",),
@@ -51,129 +51,128 @@ _OTHER_NAMES = {
     "terminal": ("Bash",),
     "write_file": ("Write",),
 }
-_MCP = "mcp"  # how the names of tools of servers begin
+_MCP = "mcp"  # the prefix of the names of servers' tools
 
 
 class BadPayload(Exception):
-    """The input is not a payload of the host."""
+    """The input is not one of the host's payloads."""
 
 
 class Environment(Record):
-    """The variables of the environment that a client sets, or heeds."""
+    """The environment variables that a client sets or reads."""
 
-    # (name, who sets it, what it does): those that we read, for the documentation
+    # (name, who sets it, what it does): the ones that gitgates reads, for the documentation
     documented: tuple[tuple[str, str, str], ...] = ()
-    project: str = ""  # of a hook: the folder that the session was started in
+    project: str = ""  # tells hooks the folder in which the session was started
     cloud: str = ""  # is `true` in a session on the vendor's machines
-    secrets: tuple[str, ...] = ()  # its own, which no gate gets unless it asks for them
-    of_a_session: tuple[str, ...] = ()  # those that another agent must not be started with
+    secrets: tuple[str, ...] = ()  # its credentials, which a gate gets only if it names them
+    of_a_session: tuple[str, ...] = ()  # must not be passed to another agent
 
 
 class Protocol(Record):
-    """The events of a client, and the form of the answers to them."""
+    """A client's events, and the form of the answers."""
 
-    # Its events → what each is, and what it can be answered with.
+    # The client's events → their kinds, and the answers that are possible.
     events: dict[str, tuple[EventKind, Channels]] = {}
-    ignored: tuple[str, ...] = ()  # its others, which we do nothing at
-    tells_start: bool = True  # False: not always, so that the first tool may begin a session
-    tells_prompts: bool = True  # False: not always; a turn begins with what comes after its end
-    tells_edits: bool = True  # False: maybe too late, so that whatever has changed counts
-    repeats: bool = True  # whether one event may come twice: if two settings files call us
-    returns_reason: bool = False  # True: the reason of a block comes back as a prompt
-    hands_tokens: bool = True  # whether a sub-agent, as it starts, gets a text nobody else sees
-    provable: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can be blocked; by importance
-    cannot: dict[EventKind, str] = {}  # what an answer of it cannot do, for people
-    # "permission": `permissionDecision` of `hookSpecificOutput`; else the word in `decision`.
+    ignored: tuple[str, ...] = ()  # events at which gitgates does nothing
+    tells_start: bool = True  # False: not always, so the first tool call may begin a session
+    tells_prompts: bool = True  # False: not always; the event after a turn's end begins a new one
+    tells_edits: bool = True  # False: maybe too late, so all changes count
+    repeats: bool = True  # whether an event may come twice, if two settings files call gitgates
+    returns_reason: bool = False  # whether the reason of a block comes back as a prompt
+    hands_tokens: bool = True  # whether a starting sub-agent gets a text that nobody else sees
+    provable: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can block; by importance
+    cannot: dict[EventKind, str] = {}  # what an answer cannot do, for people
+    # "permission": `permissionDecision` in `hookSpecificOutput`; else the value of `decision`.
     denies: str = "permission"  # a tool call
     blocks: str = "block"  # everything else
-    tells: str = "own"  # where text for the agent is: "own", `hookSpecificOutput`; "top": beside it
-    # Events at which a decision has no effect, or hides what a tool said: text tells the reason.
+    tells: str = "own"  # text for the agent is in `hookSpecificOutput`; "top": next to it
+    # Events at which a decision has no effect, or hides a tool's output: a text has the reason.
     only_tells: tuple[EventKind, ...] = ()
-    # Events that a stop ends by saying nothing: `continue: false` would not.
+    # Events at which an empty answer stops the agent, and `continue: false` does not.
     silent_stops: tuple[EventKind, ...] = ()
-    person: str = "systemMessage"  # the field with text for the person; empty: there is none
-    changes: str = ""  # the field of `hookSpecificOutput` with a tool's new input; empty: none
+    person: str = "systemMessage"  # the field for text to the person; empty: there is none
+    changes: str = ""  # the field in `hookSpecificOutput` for a tool's new input; empty: none
 
 
 class Tools(Record):
-    """The tools of a client."""
+    """A client's tools."""
 
     names: dict[ToolKind, tuple[str, ...]] = {}
-    older: dict[str, ToolKind] = {}  # which are installed for no more, but understood
-    # The names that patterns of the configuration may call a tool by, beside its own; those of
-    # `_OTHER_NAMES` need not be repeated.
+    older: dict[str, ToolKind] = {}  # former names: understood, but not installed
+    # Other names for a tool in patterns of the configuration, in addition to `_OTHER_NAMES`.
     other_names: dict[str, tuple[str, ...]] = {}
-    path_fields: tuple[str, ...] = ("file_path", "path")  # of `tool_input`, with a tool's file
-    patch_field: str = ""  # of `tool_input`, with a patch in place of single edits; empty: none
-    server_prefix: str = "mcp__gitgates__"  # how the names of the tools of our own server begin
+    path_fields: tuple[str, ...] = ("file_path", "path")  # the file, in `tool_input`
+    patch_field: str = ""  # a patch in `tool_input`, instead of single edits; empty: none
+    server_prefix: str = "mcp__gitgates__"  # of the tool names of gitgates' own server
 
 
 class Files(Record):
     """Where a client looks for its files."""
 
-    folder: str = ""  # of a project, that settings, agents and skills are in
-    home: str = ""  # the same of a person's own, below HOME; empty: of the same name
-    home_variable: str = ""  # which names that folder
-    home_parent_variable: str = ""  # which names the folder that it is in, instead of HOME
-    settings: dict[str, str] = {}  # scope → the settings in these folders
-    start_only: tuple[str, ...] = ()  # scopes that are read where it is started, and not above
-    older_settings: str = ""  # beside them; its `hooks` count at events for which those have none
-    agents: tuple[str, ...] = ()  # what defines a sub-agent `{}` there
-    skills: tuple[str, ...] = ()  # what defines a skill
+    folder: str = ""  # a project's, with settings, agents and skills
+    home: str = ""  # a person's, below HOME; empty: the same name
+    home_variable: str = ""  # the variable that names a person's folder
+    home_parent_variable: str = ""  # the variable that names its parent, instead of HOME
+    settings: dict[str, str] = {}  # scope → the settings file in these folders
+    start_only: tuple[str, ...] = ()  # scopes that are read only in the folder where it is started
+    older_settings: str = ""  # its `hooks` count at events for which the settings have none
+    agents: tuple[str, ...] = ()  # the files that define a sub-agent `{}`
+    skills: tuple[str, ...] = ()  # the files that define a skill
 
 
 class SettingsFormat(Record):
-    """The form of a client's settings, and how it reads them."""
+    """The format of a client's settings, and how it reads them."""
 
-    module: str = "gitgates.hosts.settings.json_settings"  # which puts our hooks into them
-    # Agents that run the hooks of those of a project, too: (its name, a variable that its hooks
-    # have, one that only those of its own settings have).
+    module: str = "gitgates.hosts.settings.json_settings"  # which adds and removes the hooks
+    # Agents that also run the hooks in a project's settings: (name, a variable that its hooks have,
+    # a variable that only hooks of its own settings have).
     run_by: tuple[tuple[str, str, str], ...] = ()
-    is_shared: bool = False  # whether agents that we do not know run them, too
-    events_at: tuple[str, ...] = ("hooks",)  # the keys that the events are below
-    head: dict[str, Any] = {}  # what else a new file needs
-    handler: dict[str, Any] = {}  # and each hook
-    hides: bool = False  # whether those of a project are read instead of a person's own
-    runs_once: bool = False  # whether the same command in two files is run once
-    flat: bool = False  # whether hooks stand in the list of an event themselves, without groups
-    fields: dict[str, str] = {}  # if hooks have no groups: what `event`, `matcher`, `name` are
-    whole: bool = False  # whether a matcher has to match the whole name of a tool
-    expression: str = "{}"  # and how a matcher stands there
-    by_shell: bool = False  # whether it is known that a POSIX shell, or fish, runs its commands
-    guarded: bool = False  # whether a program that is missing, or fails, is taken for a refusal
-    per_second: int = 1  # in which unit timeouts are
-    usual_s: float = 60.0  # the timeout if none is given
-    most_s: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
+    is_shared: bool = False  # whether unknown agents also run the hooks
+    events_at: tuple[str, ...] = ("hooks",)  # the path of keys to the events
+    head: dict[str, Any] = {}  # other keys that a new file needs
+    handler: dict[str, Any] = {}  # other keys that each hook needs
+    hides: bool = False  # whether a project's settings replace a person's own
+    runs_once: bool = False  # whether the same command in two files runs once
+    flat: bool = False  # whether an event's list contains hooks without groups
+    fields: dict[str, str] = {}  # without groups: the names of `event`, `matcher` and `name`
+    whole: bool = False  # whether a matcher must match a tool's whole name
+    expression: str = "{}"  # the form of a matcher
+    by_shell: bool = False  # whether a POSIX shell, or fish, is known to run its commands
+    guarded: bool = False  # whether a missing or failing program counts as a refusal
+    per_second: int = 1  # the timeout's units in a second
+    usual_s: float = 60.0  # the default timeout
+    most_s: dict[EventKind, int] = {}  # how long the client waits at most
 
 
 class DisableSwitch(Record):
-    """What switches all hooks of a client off."""
+    """What disables all hooks of a client."""
 
-    key: str = ""  # of the settings, `a.b` for one in a table
-    value: str = "true"  # by which it does
-    former: tuple[str, ...] = ()  # its other names
-    files: tuple[str, ...] = ()  # others of a project that it may stand in
-    own_files: tuple[str, ...] = ()  # the same of a person's own, in their folder
-    mention: str = ""  # what a change of those files is about that is guarded; empty: any
-    words: tuple[tuple[str, ...], ...] = ()  # in a command that starts it: patterns in a row
-    variables: tuple[str, ...] = ()  # for that command; any value
+    key: str = ""  # in the settings; `a.b` is in a table
+    value: str = "true"  # the value that disables them
+    former: tuple[str, ...] = ()  # the key's other names
+    files: tuple[str, ...] = ()  # a project's other files that may contain it
+    own_files: tuple[str, ...] = ()  # files in a person's folder that may contain it
+    mention: str = ""  # changes to those files are guarded if they contain it; empty: all are
+    words: tuple[tuple[str, ...], ...] = ()  # consecutive patterns in a command that starts it
+    variables: tuple[str, ...] = ()  # set for that command, with any value
 
 
 class AgentHost:
-    """A coding agent: its words, its protocol, and where its files are.
+    """A coding agent: its names, its protocol, and its files.
 
-    A host is a module with a subclass of this, and an instance of that, `HOST`.
+    A host is a module with a subclass of this class, and the subclass's instance, `HOST`.
     """
 
-    NAME = ""  # as `agent-hook` names it
-    TITLE = ""  # as people know it
-    TESTED = ""  # the version of its client that our tests were run with
-    DOCUMENT = ""  # what its events and answers are taken from, if no client was driven
-    PROGRAMS: tuple[str, ...] = ()  # its program, and the packages of npm and PyPI that have it
-    # Options, their values, or `option=value`, with which it asks nobody before it does anything.
+    NAME = ""  # in commands
+    TITLE = ""  # for people
+    TESTED = ""  # the client's version in our tests
+    DOCUMENT = ""  # the source for its events and answers, if no client was tested
+    PROGRAMS: tuple[str, ...] = ()  # its program, and its packages on npm and PyPI
+    # Options, their values, or `option=value`, with which it never asks for permission.
     AUTO_APPROVE_OPTIONS: tuple[str, ...] = ()
     HAS_E2E_TESTS = False  # whether `make e2e` has tests with its client
-    NO_GIT_HOOKS = ""  # if git runs no hooks in its shell, what that means, for people
+    NO_GIT_HOOKS = ""  # what it means that git runs no hooks in its shell, for people
     SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
     ENVIRONMENT = Environment()
     PROTOCOL = Protocol()
@@ -202,7 +201,7 @@ class AgentHost:
     def home(self, env: Mapping[str, str]) -> str:
         """Return the folder of a person's own; empty if there is none.
 
-        A relative HOME counts as not set: each program would take it for another folder.
+        A relative HOME counts as not set: it would mean another folder to each program.
         """
         homes = (env.get(name, "") for name in (self.FILES.home_parent_variable, "HOME"))
         parent = next(filter(os.path.isabs, homes), "")
@@ -211,7 +210,7 @@ class AgentHost:
         )
 
     def scopes(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
-        """Return the folders of settings, agents and skills: scope → one, nearest first."""
+        """Return the folders with settings, agents and skills: scope → folder, nearest first."""
         user_folder = self.home(env)
         folders = {"user": os.path.abspath(user_folder) if user_folder else ""}
         by_scope = {
@@ -221,14 +220,14 @@ class AgentHost:
         return {scope: folder for scope, folder in by_scope.items() if folder}
 
     def settings_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
-        """Return the settings that there may be: scope → file, nearest first."""
+        """Return the possible settings files: scope → file, nearest first."""
         folders = self.scopes(root_abs, env)
         return {
             scope: f"{folder}/{self.FILES.settings[scope]}" for scope, folder in folders.items()
         }
 
     def switch_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
-        """Return the files that may switch all hooks off, beside the settings: file → its scope."""
+        """Return the files besides the settings that may disable all hooks: file → scope."""
         user_folder = self.home(env)
         project_files = {f"{root_abs}/{file}": "project" for file in self.OFF.files}
         return {
@@ -237,16 +236,16 @@ class AgentHost:
         }
 
     def may_be_off(self, content: bytes) -> bool:
-        """Return whether a file speaks of what switches all hooks off: then it is to be parsed."""
+        """Return whether a file mentions what disables all hooks, and must be parsed."""
         names = (
             name.rpartition(".")[2].encode() for name in (self.OFF.key, *self.OFF.former) if name
         )
         return any(name in content for name in names)
 
     def runs_without_hooks(self, words: Sequence[str], env: Iterable[str]) -> bool:
-        """Return whether a command starts the client without hooks, or switches them off for good.
+        """Return whether a command starts the client without hooks, or disables them permanently.
 
-        `words`: behind the name of its program; `env`: the variables that are set for it.
+        `words`: the arguments of its program; `env`: the variables that are set for it.
         """
         from fnmatch import fnmatchcase  # few commands start an agent
 
@@ -262,7 +261,7 @@ class AgentHost:
         )
 
     def folders_of(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
-        """Return the folders that agents and skills are defined in."""
+        """Return the folders that may define agents and skills."""
         projects = dict.fromkeys((root_abs, env.get(self.ENVIRONMENT.project) or root_abs))
         user_folder = self.home(env)
         return [
@@ -275,23 +274,23 @@ class AgentHost:
         return ""
 
     def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
-        """Return the files that define a sub-agent, in folders of a project or a person's own."""
+        """Return the files that may define a sub-agent in some folders."""
         return [f"{folder}/{file.format(name)}" for folder in folders for file in self.FILES.agents]
 
     def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
-        """Return the files that define a skill, or a command of that name."""
+        """Return the files that may define a skill, or a command with that name."""
         return [f"{folder}/{file.format(name)}" for folder in folders for file in self.FILES.skills]
 
     def conversation_start_in(self, _head: bytes) -> float:
-        """Return when the conversation of a transcript began, since the epoch; 0: unknown."""
+        """Return when a transcript's conversation began, in seconds since the epoch; 0: unknown."""
         return 0.0
 
-    # Its payloads.
+    # Payloads.
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows.
+        """Return a payload with the names of fields and values that `decode` knows.
 
-        `hook_event_name` stays the client's. `event_id` tells it from later ones that say the same.
+        `hook_event_name` stays the client's. `event_id` distinguishes equal payloads.
         """
         return fields
 
@@ -315,15 +314,15 @@ class AgentHost:
         return payload
 
     def guest_of(self, _fields: dict[str, Any], _env: Mapping[str, str]) -> str:
-        """Return the module of the agent that may have sent a payload by these settings, or ""."""
+        """Return the module of the agent that may have run these settings' hook, or ""."""
         return ""
 
     def is_speaking(self, _fields: dict[str, Any], _env: Mapping[str, str]) -> bool:
-        """Return whether a payload that came through another agent's settings is from this one."""
+        """Return whether this agent sent a payload through another agent's settings."""
         return False
 
     def unread_in(self, fields: dict[str, Any], payload: Payload) -> str:
-        """Return which part of a payload this host does not know; empty: none."""
+        """Return the part of a payload that this host does not know; empty: none."""
         event, inside = text_of(fields, "hook_event_name"), fields.get("tool_input")
         if event in self.PROTOCOL.ignored:
             return ""
@@ -336,7 +335,7 @@ class AgentHost:
         return f"the tool `{payload.tool}`" if runs else ""
 
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
-        """Return what a payload with these fields says."""
+        """Return the payload with these fields."""
         tool_input = fields.get("tool_input")
         inside = tool_input if isinstance(tool_input, dict) else {}
         response = fields.get("tool_response")
@@ -379,7 +378,7 @@ class AgentHost:
     def _with_calls(
         self, payload: Payload, fields: dict[str, Any], env: Mapping[str, str]
     ) -> Payload:
-        """Return the payload of a step of the agent, with its tools, and the files they wrote."""
+        """Return the payload of an agent's step, with its tool calls and written files."""
         calls = tuple(
             self.payload_of({**call, "hook_event_name": ""}, env)
             for call in tables_in(fields.get("tool_calls"))
@@ -392,16 +391,16 @@ class AgentHost:
         )
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
-        """Return the files that a tool works on."""
+        """Return a tool's files."""
         paths = [path for name in self.TOOLS.path_fields if (path := path_of(tool_input, name))]
         if patch := path_of(tool_input, self.TOOLS.patch_field):
-            from gitgates.hosts.patch import paths_of  # few models write such
+            from gitgates.hosts.patch import paths_of  # few models write patches
 
             paths += paths_of(patch)
         return tuple(paths)
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
-        """Return what a tool does to a file, in order."""
+        """Return a tool's edits, in order."""
         patch = text_of(tool_input, self.TOOLS.patch_field)
         if not patch:
             return edits_in(tool_input)
@@ -415,10 +414,10 @@ class AgentHost:
             return "ours"
         return self.tools.get(tool, "other" if tool else "")
 
-    # Its answers.
+    # Answers.
 
     def encode(self, payload: Payload, verdict: Verdict) -> bytes:
-        """Return what the client receives: one JSON object, or nothing."""
+        """Return the answer to the client: one JSON object, or nothing."""
         if verdict.replayed_answer is not None:
             return verdict.replayed_answer.encode("ascii", "replace")
         level, _why = express(payload, verdict.level)
@@ -436,7 +435,7 @@ class AgentHost:
         elif to_agent and reaches_agent(payload.can, level):
             body |= self.agent_message(payload.kind, to_agent)
         elif to_agent and level != STOP and verdict.level:
-            person = person or to_agent  # otherwise it would reach nobody
+            person = person or to_agent  # otherwise nobody would see it
         changes = self._changes(payload, verdict) if level < BLOCK else {}
         if output := {**body.pop(_HOOK_OUTPUT, {}), **changes}:
             body[_HOOK_OUTPUT] = {"hookEventName": self.own_event(payload.kind), **output}
@@ -445,10 +444,10 @@ class AgentHost:
         return dumps(body).encode("ascii") if body else b""
 
     def person_message(self, payload: Payload, person: str) -> dict[str, Any]:
-        """Return the form of a text for the person."""
+        """Return the answer with a text for the person."""
         if self.PROTOCOL.person:
             return {self.PROTOCOL.person: person}
-        # Without a field for the person, the agent passes it on.
+        # If there is no field for the person, the agent tells them.
         return self.agent_message(payload.kind, person) if payload.can.context else {}
 
     def own_event(self, kind: EventKind) -> str:
@@ -460,24 +459,24 @@ class AgentHost:
         )
 
     def decided(self, _kind: EventKind, permission: str, reason: str) -> dict[str, Any]:
-        """Return the form of a decision, "deny" or "ask", on a tool call."""
+        """Return the answer with a decision, "deny" or "ask", on a tool call."""
         return _decision(self.PROTOCOL.denies, permission, reason)
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
-        """Return the form of a block that denies no tool call."""
+        """Return the answer with a block, other than one that denies a tool call."""
         if kind in self.PROTOCOL.only_tells:
             return self.agent_message(kind, reason)
         return _decision(self.PROTOCOL.blocks, "deny", reason)
 
     def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
-        """Return the form of a text for the agent."""
+        """Return the answer with a text for the agent."""
         message = {"additionalContext": text}
         return {_HOOK_OUTPUT: message} if self.PROTOCOL.tells == "own" else message
 
     def _changes(self, payload: Payload, verdict: Verdict) -> dict[str, Any]:
-        """Return what changes a tool's input.
+        """Return the answer that replaces a tool's whole input.
 
-        Without a decision, so its permission is asked for as ever. It replaces all of it.
+        Without a decision, so the client asks for permission as usual.
         """
         overrides = {"command": verdict.command, "caller": verdict.caller}
         changed = {name: text for name, text in overrides.items() if text}
@@ -485,7 +484,7 @@ class AgentHost:
         return {self.PROTOCOL.changes: whole} if changed and self.PROTOCOL.changes else {}
 
     def is_block(self, exit_status: int | None, stdout: bytes) -> bool:
-        """Return whether an answer of any hook blocks an event that can be blocked."""
+        """Return whether a hook's answer blocks an event that can be blocked."""
         if exit_status == _EXIT_BLOCK:
             return True
         try:
@@ -503,7 +502,7 @@ class AgentHost:
     def sample(
         self, kind: EventKind, root_abs: str, session: str, file: str = ""
     ) -> dict[str, Any]:
-        """Return the payload of an event in a session that is begun in a folder, about its file."""
+        """Return a sample payload of an event in a session in a folder; `file`: in it."""
         edit = {**self.edit_sample(file), "tool_use_id": f"gitgates-doctor-{session}"}
         more: dict[str, dict[str, Any]] = {
             "turn-end": {"stop_hook_active": False, "last_assistant_message": "done"},
@@ -523,7 +522,7 @@ class AgentHost:
         }
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
-        """Return the call of a tool that writes a file, as a payload has it."""
+        """Return the fields of a sample call of a tool that writes a file."""
         tool = self.TOOLS.names["writes"][0]
         field = self.TOOLS.path_fields[0]
         return {"tool_name": tool, "tool_input": {field: path_abs, "content": "done\n"}}
@@ -538,7 +537,7 @@ def _decision(form: str, permission: str, reason: str) -> dict[str, Any]:
 
 
 def _permission(payload: Payload, verdict: Verdict, level: Level) -> str:
-    """Return what is decided of a tool call; empty: nothing."""
+    """Return the decision on a tool call; empty: none."""
     if level >= BLOCK and payload.can.deny:
         return "deny"
     return "ask" if level < BLOCK and verdict.ask and payload.can.ask else ""

@@ -1,4 +1,4 @@
-"""Replace a verdict, and cut a text, that an agent's event cannot express."""
+"""Replace verdicts that an agent's event cannot express, and shorten texts for it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import Channels, Payload
     from gitgates.core.types import Level
 
-_LONGEST = 10_000  # of one text; a client may put what is longer into a file
+_LONGEST = 10_000  # of a text; a client may write a longer one into a file
 _CUT = " […]"
 
 
 def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
-    """Return the verdict that an event can express, and why it differs from the given one."""
+    """Return the verdict that an event can express, and why it differs from the actual one."""
     can = payload.can
     if verdict == STOP and not can.stop:
         return express(payload, BLOCK)[0], f"{payload.event} cannot stop the agent"
@@ -24,7 +24,7 @@ def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
 
 
 def refuse_unasked(payload: Payload, verdict: Verdict) -> Verdict:
-    """Return the verdict, or a block in place of a question that nobody can answer."""
+    """Return the verdict, or a block instead of a question that nobody can answer."""
     if not verdict.ask or verdict.level >= BLOCK or (payload.can.ask and payload.attended):
         return verdict
     why = "this session has no person to ask" if payload.can.ask else "it cannot be asked"
@@ -33,7 +33,7 @@ def refuse_unasked(payload: Payload, verdict: Verdict) -> Verdict:
 
 
 def reaches_agent(can: Channels, verdict: Level) -> bool:
-    """Return whether the text of a verdict reaches the agent, and not only the person."""
+    """Return whether the agent, and not only the person, gets a verdict's text."""
     match verdict:
         case 0 | 1:
             return can.context
@@ -44,7 +44,7 @@ def reaches_agent(can: Channels, verdict: Level) -> bool:
 
 
 def cut(text: str) -> str:
-    """Return a text that the client takes whole. It counts as JavaScript does."""
+    """Return a text, shortened to what clients accept: they count as JavaScript does."""
     if not text:
         return ""
     from gitgates.core.clean import plain  # most events are answered with nothing
@@ -52,7 +52,7 @@ def cut(text: str) -> str:
     text = plain(text.encode("utf-8", "replace"))  # a file's name need not be text
     if len(text) <= _LONGEST // 2:
         return text
-    units = text.encode("utf-16-le", "replace")  # two bytes for each that JavaScript counts
+    units = text.encode("utf-16-le", "replace")  # two bytes for each unit that JavaScript counts
     if len(units) <= _LONGEST * 2:
         return text
     return units[: (_LONGEST - len(_CUT)) * 2].decode("utf-16-le", "ignore") + _CUT

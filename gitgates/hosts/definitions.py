@@ -1,4 +1,4 @@
-"""Files that define a sub-agent, as most clients read them: Markdown below a head. Pure."""
+"""Files that define a sub-agent for most clients: Markdown with front matter. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NAMED = re.compile(r"^name:[ \t]*([\"']?)(.+?)\1[ \t]*(?:[ \t]#.*)?\r?$", re.MU
 
 
 def plugin_agent() -> str:
-    """Return the name of the one sub-agent that our plugin brings."""
+    """Return the name of the only sub-agent in our plugin."""
     return _only_name("agents").removesuffix(".md")
 
 
 def plugin_skill() -> str:
-    """Return the name of the one skill that our plugin brings, which starts that agent."""
+    """Return the name of the only skill in our plugin, which starts that agent."""
     return _only_name("skills")
 
 
@@ -28,7 +28,7 @@ def _only_name(folder: str) -> str:
 
 
 def definition(name: str, model: str) -> str:
-    """Return the file of our plugin's agent, named so; without a model, it has the session's."""
+    """Return the definition of our plugin's agent with a name; empty `model`: the session's."""
     literal = model if _NAME.fullmatch(model) else json.dumps(model)
     agent = plugin_agent()
     text = packaged(f"agents/{agent}.md").replace(f"\nname: {agent}\n", f"\nname: {name}\n")
@@ -36,17 +36,17 @@ def definition(name: str, model: str) -> str:
 
 
 def can_be_named(name: str, reserved: tuple[str, ...]) -> bool:
-    """Return whether a file may have that name: not a plugin's, a pattern, or the client's own."""
+    """Return whether a file can define a name: no pattern, and not a plugin's or the client's."""
     return bool(_NAME.fullmatch(name)) and name.lower() not in reserved
 
 
 def name_in(text: str) -> str:
-    """Return the name of the sub-agent that a file defines; empty if none."""
+    """Return the name of the sub-agent that a file defines; empty if there is none."""
     head = _HEAD.search(text)
     match = _NAMED.search(head[1]) if head else None
     return match[2].strip() if match else ""
 
 
 def packaged(name: str) -> str:
-    """Return the text of a file of our plugin. A checkout may write other line ends than we did."""
+    """Return the text of a file in our plugin, with LF line endings."""
     return _PLUGIN.joinpath(name).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Git as a host: arguments and standard input of a hook in, exit status out. Or `gitgates run`.
+"""Git, or `gitgates run`, as a host: a hook's arguments and input in, its exit status out.
 
 Source: githooks(5).
 """
@@ -16,11 +16,11 @@ _MESSAGE_FILE = "COMMIT_EDITMSG"
 _HEX = b"0123456789abcdef"
 _ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
 _FIELDS = 4
-_SHOWN = 200  # bytes of a line that is not understood
+_SHOWN = 200  # bytes of an invalid line
 
 
 def decode(hook: str, argv: tuple[str, ...], stdin: bytes, root_abs: str) -> Event:
-    """Return the event of one firing of a git hook. What it is about in paths is asked later."""
+    """Return the event of a git hook. Its paths are determined later."""
     point = HOOK_POINTS[hook]
     is_push = point.scope == "pushed"
     message = argv[0] if point.scope == "message" and argv else ""
@@ -38,11 +38,11 @@ def decode(hook: str, argv: tuple[str, ...], stdin: bytes, root_abs: str) -> Eve
 def decode_refs(stdin: bytes) -> tuple[RefUpdate, ...]:
     """Read pre-push's lines: local ref, local id, remote ref, remote id.
 
-    The local ref is what was typed, and may hold spaces (`HEAD^{/two words}`), the others cannot.
+    The local ref is as it was typed, and may contain spaces (`HEAD^{/two words}`).
 
-    Raises: GitError if a line is something else: what it pushes could not be checked.
+    Raises: GitError if a line is invalid, because its commits could not be checked.
     """
-    lines = stdin.split(b"\n")  # splitlines would cut at what a branch's name may hold
+    lines = stdin.split(b"\n")  # splitlines would split at characters that branch names may contain
     return tuple(map(_ref_update, lines if lines[-1] else lines[:-1]))
 
 
@@ -66,10 +66,10 @@ def _is_id(field: bytes) -> bool:
 def decode_by_hand(
     hook: str, paths: tuple[str, ...], deleted: tuple[str, ...], places: tuple[str, str]
 ) -> Event:
-    """Return the event of a hook run by hand. `places` are the root and its git folder.
+    """Return the event of a hook that is run by hand. `places`: the root and its git folder.
 
-    `deleted` are paths that no longer exist. A hook about a commit message gets the one path
-    named, or else the message of the last commit.
+    `deleted`: paths that no longer exist. A hook that checks a commit message gets the only path
+    in `paths`, or else the message of the last commit.
     """
     root_abs, git_dir_abs = places
     event = Event(host="manual", name=hook, root_abs=root_abs, paths=paths, deleted=deleted)
@@ -84,5 +84,5 @@ def decode_by_hand(
 
 
 def encode(decision: Decision | None) -> int:
-    """Return the exit status: 1 blocks, whatever a gate's own was."""
+    """Return the exit status: 1 if the decision blocks, whatever a gate's status was."""
     return 1 if decision and decision.verdict >= BLOCK else 0

@@ -1,7 +1,7 @@
-"""Starting an agent's client without a terminal: its arguments, and what its output says.
+"""Start an agent's client without a terminal, and read its output.
 
-Each client is one module with `argv` and `read`; any other is a command with a place for the
-prompt.
+Each client is a module with `start` and `read`; any other client is a command with a placeholder
+for the prompt.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# As `--agent` names it → the module that knows its command line.
+# The name for `--agent` → the module with its command line.
 CLIENTS = {
     "claude": "gitgates.hosts.agents.claude.client",
     "codex": "gitgates.hosts.agents.codex_client",
@@ -34,50 +34,47 @@ CLIENTS = {
 }
 PLACE = "{prompt}"  # in --agent-command
 UNREADABLE = "the client's output does not say how the turn ended"
-_LONGEST_TEXT = 4000  # of what the agent said last
+_LONGEST_TEXT = 4000  # of the agent's last message
 
 
 class Turn(Record):
-    """The report of an agent's client about one turn."""
+    """A client's report on one turn."""
 
-    session: str = ""  # to go on with; empty: it cannot be resumed
-    text: str = ""  # the agent's last words
-    tokens: int | None = None  # of this turn, read and written
+    session: str = ""  # to resume; empty: it cannot be resumed
+    text: str = ""  # the agent's last message
+    tokens: int | None = None  # read and written in this turn
     cost_usd: float | None = None
-    error: str = ""  # why the turn did not end as it should
+    error: str = ""  # why the turn failed
     refused: str = ""  # the tools that the client had no permission for, if it names them
-    timed_out: bool = False  # it was ended by us
+    timed_out: bool = False  # whether gitgates ended it
 
 
 class Start(Record):
-    """How a client is started."""
+    """A client's arguments and input."""
 
     argv: tuple[str, ...]
     stdin: bytes = b""
 
 
 class Client(Record):
-    """One way of starting an agent."""
+    """A way to start an agent."""
 
     name: str
     start: Callable[[str, str, tuple[str, ...]], Start]  # prompt, session to resume, more arguments
     read: Callable[[bytes], Turn]  # the client's output
     resumes: bool = True  # False: each turn is a new conversation
-    totals: tuple[str, ...] = ()  # fields of Turn that `read` gives for the conversation so far
+    totals: tuple[str, ...] = ()  # fields of Turn that count for the whole conversation so far
 
 
 def client(name: str) -> Client:
-    """Return the client of this name.
-
-    Raises: KeyError if there is none.
-    """
+    """Return the client with this name. Raises: KeyError if there is none."""
     __import__(CLIENTS[name])
     module = sys.modules[CLIENTS[name]]
     return Client(name=name, start=module.start, read=module.read, totals=module.TOTALS)
 
 
 def refused_option(name: str, arguments: tuple[str, ...]) -> str:
-    """Return why an argument of a client cannot be used here; empty if all can.
+    """Return why an argument cannot be used with a client; empty if all can.
 
     Raises: KeyError if there is no such client.
     """
@@ -89,7 +86,7 @@ def refused_option(name: str, arguments: tuple[str, ...]) -> str:
 
 
 def any_client(command: str) -> Client:
-    """Return a client that a command starts; `{prompt}` in it, or its input, is the prompt.
+    """Return the client that a command starts; it gets the prompt at `{prompt}`, or as input.
 
     Raises: ValueError if the command cannot be split into shell words.
     """
@@ -109,7 +106,7 @@ def any_client(command: str) -> Client:
 
 
 def json_lines(output: bytes) -> list[dict[str, Any]]:
-    """Return the JSON objects of an output with one a line; other lines are left out."""
+    """Return the JSON objects in an output, one for each line; other lines are left out."""
     objects = []
     for line in output.split(b"\n"):
         try:
@@ -122,6 +119,6 @@ def json_lines(output: bytes) -> list[dict[str, Any]]:
 
 
 def shortened(text: str) -> str:
-    """Return an agent's last words, no more than a report holds: the end, if they are longer."""
+    """Return an agent's last message; only its end if it is too long for a report."""
     text = text.strip()
     return text if len(text) <= _LONGEST_TEXT else f"[…]{text[-_LONGEST_TEXT:]}"

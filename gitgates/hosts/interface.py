@@ -1,4 +1,4 @@
-"""What the module of an agent's servers offers. For type checkers only."""
+"""The interface of a module for an agent's servers. For type checkers only."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Protocol
 
 
 class AgentServers(Protocol):
-    """What its module for servers of the Model Context Protocol offers."""
+    """A module that registers servers of the Model Context Protocol."""
 
-    FILE: str  # of a project, that they are registered in
-    OTHER_SCOPES: str  # what a person types for another scope than that of the project
+    FILE: str  # the project's file with the servers
+    OTHER_SCOPES: str  # the command for other scopes than the project
 
     def add(self, text: str | None, program: str, file: str) -> str:
-        """Return the text with the server. None: no file.
+        """Return the text with the server. `text`: None if there is no file.
 
-        Raises: ConfigError if that cannot be.
+        Raises: ConfigError if the server cannot be added.
         """
 
     def remove(self, text: str, file: str) -> str | None:
         """Return the text without the server; None if the file was created for it.
 
-        Raises: ConfigError if the text cannot be read.
+        Raises: ConfigError if the text cannot be parsed.
         """

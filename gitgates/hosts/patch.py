@@ -1,4 +1,4 @@
-"""Patches as `apply_patch` takes them: one text with the changes of several files. Pure."""
+"""Read patches for `apply_patch`: one text with changes to several files. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FILE_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** 
 
 
 def paths_of(patch: str) -> tuple[str, ...]:
-    """Return the files of a patch, as it names them; blanks before a name belong to it."""
+    """Return a patch's files, as it names them; spaces before a name belong to it."""
     paths = [
         line.strip().removeprefix(start)
         for line in _lines(patch)
@@ -20,7 +20,7 @@ def paths_of(patch: str) -> tuple[str, ...]:
 
 
 def edits_of(patch: str) -> tuple[Replacement, ...]:
-    """Return what a patch does to its files: the lines of each of its parts."""
+    """Return a patch's edits: the lines of each part."""
     parts: list[list[str]] = []
     for line in _lines(patch):
         if line.startswith(("***", "@@")) or line.strip().startswith(_FILE_LINES):
@@ -38,5 +38,5 @@ def edits_of(patch: str) -> tuple[Replacement, ...]:
 
 
 def _lines(patch: str) -> list[str]:
-    """Return its lines, which end as files' do: other signs that end one stand in names."""
+    """Return a patch's lines. Only LF ends one: names may contain other line separators."""
     return [line.removesuffix("\r") for line in patch.strip().split("\n")]

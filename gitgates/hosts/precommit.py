@@ -1,8 +1,8 @@
 """The pre-commit framework (or prek) as a host: it runs gitgates as one of its hooks.
 
-It hands over file names as arguments and everything else as PRE_COMMIT_* variables. It has hidden
-unstaged work already, and it has put its own environment in front of the person's: `undo_venv`
-takes that out again, because gates are the person's commands.
+It passes file names as arguments, and everything else as PRE_COMMIT_* variables. It has already
+stashed unstaged work, and has put its own environment first in PATH: `undo_venv` removes that
+again, because gates are the person's commands.
 
 Source: pre_commit/commands/run.py and hook_impl.py of pre-commit 4.7; prek 0.5.
 """
@@ -18,11 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Only in an environment that a framework made: the person's own may hold gitgates, too.
+# Files that only a framework's environment has: the person's own may also contain gitgates.
 ENVIRONMENT_MARKS = (".install_state_v2", ".prek-hook.json")
 TO_REF = "PRE_COMMIT_TO_REF"
 _ZEROS = "0" * 40
-# What git gave the hook as arguments, in the framework's variables, in git's order.
+# The framework's variables with git's arguments to the hook, in git's order.
 _ARGUMENTS = {
     "pre-push": ("PRE_COMMIT_REMOTE_NAME", "PRE_COMMIT_REMOTE_URL"),
     "post-checkout": ("PRE_COMMIT_FROM_REF", TO_REF, "PRE_COMMIT_CHECKOUT_TYPE"),
@@ -31,17 +31,17 @@ _ARGUMENTS = {
     "pre-rebase": ("PRE_COMMIT_PRE_REBASE_UPSTREAM", "PRE_COMMIT_PRE_REBASE_BRANCH"),
     "prepare-commit-msg": ("PRE_COMMIT_COMMIT_MSG_SOURCE", "PRE_COMMIT_COMMIT_OBJECT_NAME"),
 }
-# Here the framework knows the paths; elsewhere git is asked, as for git's own hooks.
+# Scopes in which the framework passes the paths; in others, git is asked, as in git's hooks.
 _NAMES_FILES = ("staged", "pushed", "caller")
 
 
 def decode(
     stage: str, files: tuple[str, ...], env: Mapping[str, str], places: tuple[str, str]
 ) -> Event:
-    """Return the event of one run of the hook. `places` are the root and the current folder.
+    """Return the event of a hook's run. `places`: the root and the current folder.
 
-    `files` are relative to the current folder: prek runs us in the folder of the project, which
-    may lie below the root.
+    `files` are relative to the current folder: prek runs hooks in the project's folder, which may
+    be below the root.
     """
     root_abs, cwd_abs = places
     scope = HOOK_POINTS[stage].scope
@@ -63,10 +63,10 @@ def decode(
 
 
 def undo_venv(env: Mapping[str, str], *, has_venv: bool) -> dict[str, str]:
-    """Return the environment without the framework's own virtual environment in front.
+    """Return the environment without the framework's own virtual environment.
 
-    `has_venv` tells whether the person's first folder belongs to one: then that is theirs, whose
-    VIRTUAL_ENV the framework has overwritten.
+    `has_venv`: whether the person's first folder is in a virtual environment, whose VIRTUAL_ENV the
+    framework has overwritten.
     """
     clean = {name: value for name, value in env.items() if name != "VIRTUAL_ENV"}
     clean["PATH"] = ":".join(_persons_folders(env))
@@ -76,7 +76,7 @@ def undo_venv(env: Mapping[str, str], *, has_venv: bool) -> dict[str, str]:
 
 
 def persons_first_folder(env: Mapping[str, str]) -> str:
-    """Return the first folder of the PATH that neither the framework nor git put there."""
+    """Return the first folder in PATH that neither the framework nor git has added."""
     folders = _persons_folders(env)
     return next((f for f in folders if posixpath.basename(f) != "git-core"), "")
 

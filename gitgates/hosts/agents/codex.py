@@ -1,8 +1,7 @@
 """Codex as a host.
 
-It reads an answer strictly: with a field that it does not know, the whole of it counts for nothing.
-Files are edited by `apply_patch`, whose input is the text of a patch with several files, and which
-may be called through the shell, too.
+It parses answers strictly: it ignores an answer with an unknown field. `apply_patch` edits files;
+its input is a patch that may change several files, and it may also be called through the shell.
 
 Source: recorded from codex 0.169.
 """
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import Replacement
 
 _PATCH, _BASH = "apply_patch", "Bash"
-# What `rename` makes of the input: the patch, and where its paths begin, if not at the agent's own.
+# The input after `rename`: the patch, and the folder of its paths, if not the agent's own.
 _TEXT, _FOLDER = "patch", "folder"
-# A shell command that it takes for a call of the tool: how it begins, and its first line.
+# A shell command that counts as a call of the tool: how it begins, and its first line.
 _SHELL_STARTS = ("cd ", "apply_patch ", "applypatch ", "apply_patch<", "applypatch<")
 _HEAD = (
     r"""(?:cd +(?:'([^']*)'|"([^"]*)"|([^\s'"]+)) *&& *)?"""
@@ -132,7 +131,7 @@ class Codex(AgentHost):
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         fields = {**fields, "prompt_id": fields.get("turn_id")}
         if fields.get("agent_id") and fields.get("hook_event_name") == "UserPromptSubmit":
             fields["hook_event_name"] = "a sub-agent's task"  # which is not an event for us
@@ -145,27 +144,27 @@ class Codex(AgentHost):
         return fields
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
-        """Return the files of a patch."""
+        """Return a patch's files."""
         folder = path_of(tool_input, _FOLDER)
         paths = paths_of(path_of(tool_input, _TEXT))
         return tuple(os.path.join(folder, path) for path in paths)
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
-        """Return what a patch does to its files: the lines of each of its parts."""
+        """Return a patch's edits: the lines of each part."""
         return edits_of(text_of(tool_input, _TEXT))
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
-        """Return the call of a tool that writes a file."""
+        """Return the fields of a sample call of a tool that writes a file."""
         patch = f"{BEGIN}*** Add File: {path_abs}\n+done{END}\n"
         return {"tool_name": _PATCH, "tool_input": {"command": patch}}
 
 
 def _patch_in(command: str) -> tuple[str, str]:
-    """Return the patch that a shell command applies, and from where; nothing if it does more."""
+    """Return the patch that a shell command applies, and its folder; "" if it does more."""
     head, _, rest = command.strip().partition("\n")
     if not (head.startswith(_SHELL_STARTS) and BEGIN.strip() in rest):
         return "", ""
-    import re  # few commands apply a patch
+    import re  # few commands apply patches
 
     match = re.fullmatch(_HEAD, head)
     lines = rest.split("\n")

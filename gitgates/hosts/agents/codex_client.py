@@ -11,7 +11,7 @@ TOTALS = ("tokens",)
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; `-` reads the prompt from standard input.
+    """Return how to start a turn; `-` reads the prompt from standard input.
 
     `codex exec resume` itself does not accept `--sandbox` and others that `codex exec` accepts.
     """
@@ -21,7 +21,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Parse the output of the client: one JSON object a line, each an event."""
+    """Parse the client's output: an event, as JSON, on each line."""
     session = text = error = ""
     tokens: int | None = None
     for event in json_lines(output):

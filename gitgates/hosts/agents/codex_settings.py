@@ -1,4 +1,4 @@
-"""The settings of Codex: JSON that it reads strictly, and hooks that it runs only as trusted.
+"""Codex's settings: JSON that it parses strictly, and hooks that it runs only if trusted.
 
 Source: recorded from codex 0.169: what /hooks writes into config.toml, and `hooks/list` of
 `codex app-server`.
@@ -28,7 +28,7 @@ _USUAL_S = 600
 
 
 class CodexSettings(AgentSettings):
-    """The settings of Codex."""
+    """Codex's settings."""
 
     TRUST = "in Codex, type /hooks and trust them: it silently skips untrusted hooks"
     SANDBOX = "codex --add-dir"  # in its config.toml, one that is gone would let it write nothing
@@ -38,10 +38,10 @@ class CodexSettings(AgentSettings):
     def matcher(
         self, kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
     ) -> str | None:
-        """Return the matcher of an event; None for all.
+        """Return an event's matcher; None for all.
 
-        Its expressions are Rust's, which cannot leave tools out, and for a wrong one the hook is
-        skipped. We let through what is left out.
+        Rust's regular expressions cannot exclude tools, and an invalid one makes Codex skip the
+        hook. Therefore, the hook also runs for excluded tools, and gitgates ignores them.
         """
         matcher = super().matcher(kind, tools, agents)
         return None if matcher and "(?!" in matcher else matcher
@@ -64,7 +64,7 @@ class CodexSettings(AgentSettings):
 
         Raises: ConfigError if it cannot be read.
         """
-        import tomllib  # cold: only if it speaks of hooks
+        import tomllib  # only needed if it mentions hooks
 
         from gitgates.core.limits import parse_toml
 
@@ -74,13 +74,13 @@ class CodexSettings(AgentSettings):
             raise ConfigError(f"{file}: {error}", "fix the file") from None
 
     def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which hooks are trusted."""
+        """Return the file that lists the trusted hooks."""
         home = self.host.home(env)
         return f"{home}/config.toml" if home else ""
 
     def is_trusted(self, trusted: str, settings_abs: str, text: str) -> bool | None:
         """Return whether each gitgates hook is trusted in its current form; None: unknown."""
-        import tomllib  # cold: only doctor asks
+        import tomllib  # only doctor needs it
 
         from gitgates.core.limits import parse_toml
 
@@ -97,7 +97,7 @@ class CodexSettings(AgentSettings):
         )
 
     def _hashes(self, hooks: dict[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield the key of each hook of ours, below its file, and what it is trusted by."""
+        """Yield the key of each gitgates hook, and the hash by which it is trusted."""
         for event, groups in hooks.items():
             name = re.sub(r"\B([A-Z])", r"_\1", event).lower()
             for number, group in enumerate(groups):

@@ -1,10 +1,10 @@
 """GitHub Copilot CLI as a host.
 
-It refuses a tool if a hook before it ends with a status other than 0, and it runs the hooks of
-Claude Code's settings of a project, too. Inside of a sub-agent, the session of most events is that
-sub-agent's id, and another field names the agent that has started it: the session, unless that is a
-sub-agent itself, whose events belong to a session of their own. In place of single edits, some
-models have patches, whose text replaces the object of fields.
+It denies a tool call if a hook before it exits with a status other than 0, and it also runs the
+hooks in Claude Code's project settings. In a sub-agent, the session of most events is the
+sub-agent's id, and another field names the agent that started it: the session, unless that is a
+sub-agent itself, whose events belong to a session of their own. Instead of single edits, some
+models send patches, whose text replaces the object with fields.
 
 Source: recorded from Copilot CLI 1.0.102.
 """
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_OF_SUBAGENTS = ("Stop", "UserPromptSubmit")  # fired inside of them, too: an answer does nothing
+_OF_SUBAGENTS = ("Stop", "UserPromptSubmit")  # sub-agents, too, where an answer does nothing
 _PATCH = "patch"
-_SERVER = "gitgates-"  # how it begins the names of the tools of our server
+_SERVER = "gitgates-"  # the prefix of the tool names of gitgates' server
 
 
 class Copilot(AgentHost):
@@ -133,14 +133,14 @@ class Copilot(AgentHost):
     )
 
     def guest_of(self, _fields: dict[str, Any], env: Mapping[str, str]) -> str:
-        """Return the module of another that may have sent it: this one tells hooks its folder."""
+        """Return the module of another agent that may have sent it: Copilot names its folder."""
         return "" if env.get(self.ENVIRONMENT.project) else "gitgates.hosts.agents.vscode"
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         event, agent = fields.get("hook_event_name"), fields.get("agent_id")
         if event is None and agent and "agentName" in fields:
-            event = "SubagentStart"  # the one event that does not say its name
+            event = "SubagentStart"  # the only event without its name
         if agent and event in _OF_SUBAGENTS:
             event = f"{event} of a sub-agent"
         result, patch = fields.get("tool_result"), fields.get("tool_input")
@@ -164,7 +164,7 @@ class Copilot(AgentHost):
         return fields
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
-        """Return the call of a tool that writes a file, as a payload has it."""
+        """Return the fields of a sample call of a tool that writes a file."""
         return {"tool_name": "Write", "tool_input": {"path": path_abs, "file_text": "done\n"}}
 
 

@@ -16,14 +16,14 @@ REFUSED = {
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; without a terminal, standard input is the prompt."""
+    """Return how to start a turn; without a terminal, standard input is the prompt."""
     resume = ("--resume", session) if session else ()
     argv = ("copilot", "--output-format", "json", *resume, *more)
     return Start(argv, prompt.encode("utf-8", "surrogateescape"))
 
 
 def read(output: bytes) -> Turn:
-    """Parse the output of the client: one JSON object a line, each an event; the last is `result`.
+    """Parse the client's output: an event, as JSON, on each line; the last is `result`.
 
     It names no tokens.
     """

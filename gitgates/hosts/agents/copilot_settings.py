@@ -1,4 +1,4 @@
-"""Copilot CLI's settings, as far as they differ from other agents': its sub-agents. Pure.
+"""What is special in Copilot CLI's settings: its sub-agents. Pure.
 
 Source: recorded from Copilot CLI 1.0.102.
 """
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
 
 _CLIENTS_OWN = ("general-purpose", "explore", "task", "code-review", "research")
-_ELSEWHERE = ("opus", "sonnet", "haiku", "inherit")  # short names of models that it does not know
+_ELSEWHERE = ("opus", "sonnet", "haiku", "inherit")  # short model names that it does not know
 
 
 class CopilotSettings(AgentSettings):
-    """Copilot CLI's settings: one file of hooks for each program that has some."""
+    """Copilot CLI's settings: a hooks file for each program that has hooks."""
 
     TRUST = (
         "start Copilot in this folder and trust it: it silently skips the hooks of untrusted "
@@ -34,35 +34,35 @@ class CopilotSettings(AgentSettings):
     def matcher(
         self, kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
     ) -> str | None:
-        """Return the matcher of an event; None for all. It has to fit the whole name."""
+        """Return an event's matcher; None for all. It must match the whole name."""
         matcher = super().matcher(kind, tools, agents)
         return f"{matcher}.*" if matcher and matcher.startswith("^(?!") else matcher
 
     def agent_definitions(self, name: str, model: str) -> dict[str, str]:
-        """Return the file of the agent of the plugin: path → text."""
+        """Return the file for the plugin's agent: path → text."""
         if not self.may_define(name):
             return {}
         model = "" if model in _ELSEWHERE else model
         return {f"{self.AGENTS}/{name}.md": definitions.definition(name, model)}
 
     def may_define(self, name: str) -> bool:
-        """Return whether a file of gitgates can define that agent."""
+        """Return whether a gitgates file can define that agent."""
         return definitions.can_be_named(name, _CLIENTS_OWN)
 
     def agent_name(self, text: str) -> str:
-        """Return the name of the sub-agent that a file defines; empty if none."""
+        """Return the name of the sub-agent that a file defines; empty if there is none."""
         return definitions.name_in(text)
 
     def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which folders are trusted."""
+        """Return the file that lists the trusted folders."""
         return f"{self.host.home(env)}/config.json"
 
     def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
-        """Return whether a person has trusted the folder of settings, or one above."""
+        """Return whether a person has trusted the settings' folder, or a parent."""
         folder, is_project, _file = settings_abs.rpartition("/.github/hooks/")
         if not is_project:
-            return True  # a person's own
-        from gitgates.core.lean_json import loads  # cold: only doctor asks
+            return True  # a person's own settings
+        from gitgates.core.lean_json import loads  # only doctor needs it
 
         lines = [line for line in trusted.splitlines() if not line.lstrip().startswith("//")]
         try:

@@ -1,9 +1,9 @@
 """Cursor as a host: its editor, its command line, and its cloud agents.
 
-A conversation is a session, a generation a prompt. An answer denies a tool before it runs; after
-it, and at the start, it is told; at an end, it becomes the next prompt. The person is told of
-refusals only. It also runs the hooks of Claude Code's settings, with its own payloads. Of a
-sub-agent's tools, it is not said whose conversation they have.
+A conversation is a session, and a generation is a prompt. Before a tool call, an answer can deny
+it; after it, and at the start, the agent gets the text; at an end, the text becomes the next
+prompt. The person only sees refusals. Cursor also runs the hooks in Claude Code's settings, with
+its own payloads. Payloads of a sub-agent's tools do not name the main conversation.
 
 Source: cursor.com/docs/hooks and docs/reference/third-party-hooks, 2026-11. No client was driven.
 Names of tools that these do not have (`StrReplace`, `ApplyPatch`): reported by users of hooks.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
 
 _REFUSES, _ASKS = Channels(deny=True), Channels(deny=True, ask=True)
-# Events of single tools, which install-hooks does not use → the general one, the tool, the answers.
+# Events of single tools, which install-hooks does not use → general event, tool, answers.
 OF_TOOLS = {
     "beforeShellExecution": ("preToolUse", "Shell", _ASKS),
     "afterShellExecution": ("postToolUse", "Shell", Channels()),
@@ -42,7 +42,7 @@ _FIELDS = {
     "subagent_type": "agent_type",
     "summary": "last_assistant_message",
 }
-_BESIDE = ("command", "file_path", "edits")  # the event of a single tool: what that is given
+_BESIDE = ("command", "file_path", "edits")  # a single tool's input, at the top of its event
 
 
 class Cursor(AgentHost):
@@ -64,7 +64,7 @@ class Cursor(AgentHost):
     )
     PROTOCOL = Protocol(
         events={
-            # Nothing waits for it, and there is none in the cloud: a tool may come before it.
+            # Nothing waits for it, and the cloud has none: a tool call may come earlier.
             "sessionStart": ("session-start", Channels(context=True)),
             "beforeSubmitPrompt": ("prompt", Channels(block=True, reason_to_person=True)),
             "preToolUse": ("before-tool", _REFUSES),
@@ -108,7 +108,7 @@ class Cursor(AgentHost):
         },
         older={"Edit": "writes", "MultiEdit": "writes", "Bash": "shell", "Agent": "agent"},
         other_names={
-            "Write": ("Edit", "MultiEdit"),  # as which it runs the hooks of Claude Code
+            "Write": ("Edit", "MultiEdit"),  # its names in hooks for Claude Code
             "StrReplace": ("Edit", "MultiEdit"),
             "ApplyPatch": ("Edit", "Write", "MultiEdit"),
             "EditNotebook": ("NotebookEdit",),
@@ -133,19 +133,19 @@ class Cursor(AgentHost):
     )
 
     def is_speaking(self, fields: Mapping[str, Any], _env: Mapping[str, str]) -> bool:
-        """Return whether a payload that came through another agent's settings is from this one."""
+        """Return whether this agent sent a payload through another agent's settings."""
         return "cursor_version" in fields
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         event = text_of(fields, "hook_event_name")
         general, tool, _can = OF_TOOLS.get(event, ("", "", None))
-        kind = kind_of(general or event)  # in the words of Claude Code, whose settings it reads
+        kind = kind_of(general or event)  # with the names in Claude Code's settings, which it reads
         if fields.get("status") not in (None, "completed"):
             kind, event = "", f"{event} of what was not completed"
         sessions = (text_of(fields, name) for name in _SESSIONS)
         loops = fields.get("loop_count")
-        # Both deliveries of an end have the same, if two settings files call us.
+        # If two settings files call gitgates, both payloads of an end have the same id.
         event_id = f"{text_of(fields, 'generation_id')}:{loops}" if event == "stop" else ""
         return {
             **{_FIELDS.get(name, name): value for name, value in fields.items()},
@@ -160,18 +160,18 @@ class Cursor(AgentHost):
         }
 
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
-        """Return what a payload with these fields says."""
+        """Return the payload with these fields."""
         payload = super().payload_of(fields, env)
         of_a_tool = OF_TOOLS.get(text_of(fields, "tool_event"))
         return payload._replace(can=of_a_tool[2]) if of_a_tool else payload
 
     def decided(self, kind: EventKind, permission: str, reason: str) -> dict[str, Any]:
-        """Return the form of a decision, "deny" or "ask", on a tool call, or on a sub-agent."""
+        """Return the answer with a decision, "deny" or "ask", on a tool call or a sub-agent."""
         answer = {"permission": permission, "user_message": reason}
         return {**answer, "agent_message": reason} if kind == "before-tool" else answer
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
-        """Return the form of a block that denies no tool call."""
+        """Return the answer with a block, other than one that denies a tool call."""
         if kind == "prompt":
             return {"continue": False, "user_message": reason}
         if kind in ENDINGS:
@@ -179,17 +179,17 @@ class Cursor(AgentHost):
         return self.agent_message(kind, reason)
 
     def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
-        """Return the form of a text for the agent."""
+        """Return the answer with a text for the agent."""
         return {"additional_context": text}
 
     def person_message(self, payload: Payload, person: str) -> dict[str, Any]:
-        """Return the form of a text for the person, which few events have."""
+        """Return the answer with a text for the person, which few events accept."""
         if payload.kind == "before-compact":
             return {"user_message": person}
         return super().person_message(payload, person)
 
     def is_block(self, exit_status: int | None, stdout: bytes) -> bool:
-        """Return whether an answer of any hook blocks an event that can be blocked."""
+        """Return whether a hook's answer blocks an event that can be blocked."""
         if super().is_block(exit_status, stdout):
             return True
         try:
@@ -202,7 +202,7 @@ class Cursor(AgentHost):
 
 
 def _folder(fields: dict[str, Any]) -> object:
-    """Return where a tool works, else the first folder of the window; the first may be empty."""
+    """Return a tool's folder, which may be empty, or the window's first folder."""
     inside, roots = fields.get("tool_input"), fields.get("workspace_roots")
     own = inside.get("working_directory") if isinstance(inside, dict) else None
     folders = [fields.get("cwd"), own, *(roots if isinstance(roots, list) else ())]
@@ -210,7 +210,7 @@ def _folder(fields: dict[str, Any]) -> object:
 
 
 def _input(fields: dict[str, Any], *, is_beside: bool) -> dict[str, Any]:
-    """Return what a tool is given: a table, or a patch. `is_beside`: it stands beside the event."""
+    """Return a tool's input: a table, or a patch. `is_beside`: at the top of the event."""
     inside = fields.get("tool_input")
     if is_beside:
         inside = {name: fields[name] for name in _BESIDE if name in fields}

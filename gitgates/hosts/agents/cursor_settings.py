@@ -1,4 +1,4 @@
-"""Cursor's settings: hooks without groups, in a file that it reads as a whole or not at all. Pure.
+"""Cursor's settings: hooks without groups, in a file that one error invalidates. Pure.
 
 Source: cursor.com/docs/hooks, 2026-11; that one unknown event voids the file: reported by users.
 """
@@ -28,15 +28,15 @@ class CursorSettings(AgentSettings):
     TRUST = "open this folder in Cursor and trust it: it skips the hooks of other workspaces"
 
     def more_of(self, kind: EventKind) -> dict[str, Any]:
-        """Return the further keys of a hook for an event.
+        """Return more keys of an event's hook.
 
-        Cursor's own limit is 5. How often it is blocked, our limits decide; this one ends a loop
-        if they can't be read.
+        Cursor's default limit is 5. Our own limits decide how often it is blocked; this one ends a
+        loop if they cannot be read.
         """
         return {"loop_limit": _MOST_BLOCKS} if kind in ENDINGS else {}
 
     def settings_of(self, table: dict[str, Any]) -> HookSettings:
-        """Return what the table of a settings file says."""
+        """Return the hooks in a settings file's table."""
         known = {*self.host.PROTOCOL.events, *self.host.PROTOCOL.ignored, *OF_TOOLS}
         unknown = [event for event in table.get("hooks", {}) if event not in known]
         what = f"has the event `{next(iter(unknown), '')}`: Cursor ignores a file with unknown ones"

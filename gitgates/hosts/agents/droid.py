@@ -1,9 +1,8 @@
 """Droid as a host.
 
-`droid exec` tells of no prompts but over JSON-RPC, so a turn may also begin with what comes
-after a stop that was let go. No tool call has an id, a tool that has failed has no event, and
-nothing names the session in a shell. The hooks of an event are those of `hooks.json`, or, where it
-has none, of `settings.json`.
+`droid exec` sends prompts only over JSON-RPC, so a turn may also begin with the event after an
+allowed stop. Tool calls have no ids, failed ones have no event, and no variable names the session
+in a shell. An event's hooks are those in `hooks.json`, or, if it has none, in `settings.json`.
 
 Source: recorded from droid 0.225; what a patch is was read in its program.
 """
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import Replacement
     from gitgates.core.lifecycle import EventKind
 
-_PATCH = "input"  # of ApplyPatch: the text of a patch with several files
+_PATCH = "input"  # of ApplyPatch: a patch that may change several files
 
 
 class Droid(AgentHost):
@@ -119,24 +118,24 @@ class Droid(AgentHost):
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         is_prompt = fields.get("hook_event_name") == "UserPromptSubmit"
         return {**fields, "prompt_id" if is_prompt else "event_id": fields.get("message_id")}
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
-        """Return the files that a tool works on."""
-        from gitgates.hosts.patch import paths_of  # only tools have them
+        """Return a tool's files."""
+        from gitgates.hosts.patch import paths_of  # only needed at tool calls
 
         return (*super().paths_in(tool_input), *paths_of(path_of(tool_input, _PATCH)))
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
-        """Return what a tool does to a file, in order."""
+        """Return a tool's edits, in order."""
         from gitgates.hosts.patch import edits_of
 
         return (*edits_in(tool_input), *edits_of(text_of(tool_input, _PATCH)))
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
-        """Return the form of a block that denies no tool call."""
+        """Return the answer with a block, other than one that denies a tool call."""
         if kind == "prompt":  # `decision` has no effect
             return {"continue": False, "stopReason": reason}
         return super().blocked(kind, reason)

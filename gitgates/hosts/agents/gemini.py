@@ -1,9 +1,9 @@
 """Gemini CLI as a host.
 
-A hook whose program is missing counts as a refusal, at a turn's end for ever. No tool call has
-an id, and nothing tells a sub-agent's calls from those of the main thread. `PreCompress` comes
-before each request to the model, whether or not anything is compressed. The client's shell has its
-own git configuration, in which `core.hooksPath` is empty: git runs no hooks there.
+A hook whose program is missing counts as a refusal; at a turn's end, forever. Tool calls have no
+ids, and a sub-agent's calls look like the main agent's. `PreCompress` comes before each request to
+the model, whether or not anything is compressed. The client's shell has its own git configuration
+with an empty `core.hooksPath`: git runs no hooks there.
 
 Source: recorded from gemini-cli 0.61.
 """
@@ -116,10 +116,10 @@ class Gemini(AgentHost):
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         tool_input, response = fields.get("tool_input"), fields.get("tool_response")
         prompt = text_of(fields, "prompt")
-        if prompt.startswith(_CONTEXT):  # what hooks added at the start of the session
+        if prompt.startswith(_CONTEXT):  # which hooks added at the session's start
             prompt = prompt.partition(_CONTEXT_END)[2].lstrip()
         last = fields.get("prompt_response")
         fields = {**fields, "prompt": prompt, "last_assistant_message": last}

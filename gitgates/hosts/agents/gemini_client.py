@@ -12,14 +12,14 @@ TOTALS: tuple[str, ...] = ()
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; without a terminal, standard input is the prompt."""
+    """Return how to start a turn; without a terminal, standard input is the prompt."""
     resume = ("--resume", session) if session else ()
     argv = ("gemini", "--output-format", "json", *resume, *more)
     return Start(argv, prompt.encode("utf-8", "surrogateescape"))
 
 
 def read(output: bytes) -> Turn:
-    """Parse the output of the client: one JSON object, behind whatever else it printed."""
+    """Parse the client's output: it ends with one JSON object."""
     try:
         report = parse_json(output[output.index(b"{") :])
         models = (report.get("stats") or {}).get("models") or {}

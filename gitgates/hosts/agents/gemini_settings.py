@@ -1,4 +1,4 @@
-"""Gemini CLI's settings: as other agents', with a list of disabled hooks. Pure.
+"""Gemini CLI's settings: like other agents', with a list of disabled hooks. Pure.
 
 Source: recorded from gemini-cli 0.61.
 """
@@ -25,7 +25,7 @@ class GeminiSettings(AgentSettings):
     TRUST = "start gemini in this folder once, and trust it: `gemini -p` refuses to start elsewhere"
 
     def settings_of(self, table: dict[str, Any]) -> HookSettings:
-        """Return what the table of a settings file says."""
+        """Return the hooks in a settings file's table."""
         settings = super().settings_of(table)
         switches = table.get("hooksConfig")
         disabled = switches.get("disabled") if isinstance(switches, dict) else None
@@ -38,15 +38,15 @@ class GeminiSettings(AgentSettings):
         return settings
 
     def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which folders are trusted."""
+        """Return the file that lists the trusted folders."""
         return f"{self.host.home(env)}/trustedFolders.json"
 
     def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
-        """Return whether a person trusts the folder of a project, by the longest rule about it.
+        """Return whether a person trusts a project's folder, by the longest matching rule.
 
-        None if there is no rule: the settings may ask for none.
+        None if there is no rule: the settings may require none.
         """
-        from gitgates.core.limits import parse_json  # cold: only doctor asks
+        from gitgates.core.limits import parse_json  # only doctor needs it
 
         try:
             rules = parse_json(trusted)

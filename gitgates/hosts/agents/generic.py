@@ -1,6 +1,6 @@
-"""The protocol for any other agent: that of Claude Code, and what each tool does (`tool_kind`).
+"""The protocol for any other agent: Claude Code's, with a kind for each tool (`tool_kind`).
 
-An agent that calls gitgates by itself needs no more than this; docs/how-to/generic-hook.md.
+An agent that calls gitgates needs nothing else: see docs/how-to/generic-hook.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAMES = CLAUDE.TOOLS.names
 _KINDS: tuple[ToolKind, ...] = (*_NAMES, "other")
-# As which patterns of the configuration mean a tool of a kind.
+# The names by which patterns in the configuration match tools of a kind.
 _USUAL: dict[ToolKind, tuple[str, ...]] = {
     "writes": ("Edit", "Write"),
     "reads": ("Read",),
@@ -30,13 +30,13 @@ _USUAL: dict[ToolKind, tuple[str, ...]] = {
 
 
 class Generic(AgentHost):
-    """Any agent that speaks our protocol."""
+    """Any agent that uses our protocol."""
 
     NAME = "generic"
     TITLE = "Generic agent"
     DOCUMENT = "[its own page](../how-to/generic-hook.md), whose example a test runs"
     PROTOCOL = Protocol(
-        # There, a block at the end of a step is as one after a tool.
+        # Here, a block at the end of a step is like one after a tool call.
         events={
             **CLAUDE.PROTOCOL.events,
             "SubagentStop": ("subagent-end", Channels(block=True, stop=True)),
@@ -60,13 +60,13 @@ class Generic(AgentHost):
     )
 
     def tool_kind_of(self, tool: str, fields: Mapping[str, Any]) -> ToolKind:
-        """Return what a tool may do, as the agent says, else as Claude Code's of that name."""
+        """Return a tool's kind: the agent's, or that of Claude Code's tool with that name."""
         stated = fields.get("tool_kind")
         usual = super().tool_kind_of(tool, fields)
         return next((kind for kind in _KINDS if kind == stated), usual)
 
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
-        """Return what a payload with these fields says."""
+        """Return the payload with these fields."""
         payload = super().payload_of(fields, env)
         names = (*payload.tool_names, *_USUAL.get(payload.tool_kind, ()))
         return payload._replace(
@@ -76,7 +76,7 @@ class Generic(AgentHost):
         )
 
     def unread_in(self, fields: dict[str, Any], payload: Payload) -> str:
-        """Return which part of a payload this host does not know; empty: none."""
+        """Return the part of a payload that this host does not know; empty: none."""
         kind = text_of(fields, "tool_kind")
         if kind and kind not in _KINDS:
             return f"the tool_kind `{kind}` (not one of {', '.join(_KINDS)})"

@@ -1,4 +1,4 @@
-"""The file that names the events that an agent of any kind has to send. Pure."""
+"""The file that names the events that any other agent must send. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class GenericSettings(AgentSettings):
-    """Without matchers: the agent's names of its tools are not known."""
+    """Settings without matchers: the agent's tool names are unknown."""
 
     def matcher(
         self, _kind: EventKind, _tools: tuple[str, ...] | None, _agents: tuple[str, ...] | None
     ) -> str | None:
-        """Return the matcher of an event: none."""
+        """Return an event's matcher: none."""
         return None
 
 

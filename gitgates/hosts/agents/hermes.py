@@ -1,8 +1,8 @@
 """Hermes Agent as a host.
 
-It asks at a turn's end only if its tools for files have changed something, three times at
-most. Most of what a payload says is in its field `extra`. A sub-agent has a session of its own. It
-is known by the names of its tasks, and nothing tells whose it is.
+At a turn's end, it runs hooks only if its file tools have changed something, and at most three
+times. Most of a payload is in the field `extra`. A sub-agent has a session of its own, and is
+recognised by the names of its tasks; nothing tells which agent started it.
 
 Source: recorded from hermes-agent 0.19.0.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SESSION = "HERMES_SESSION_ID"
 _MOST_S = 300
-_SUBAGENT = "sa-"  # how the names of a sub-agent's tasks begin
+_SUBAGENT = "sa-"  # the prefix of the names of a sub-agent's tasks
 _TOOL_EVENTS = ("pre_tool_call", "post_tool_call")
 
 
@@ -115,7 +115,7 @@ class Hermes(AgentHost):
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         event, tool = fields.get("hook_event_name"), text_of(fields, "tool_name")
         extra, tool_input = fields.get("extra"), fields.get("tool_input")
         extra = extra if isinstance(extra, dict) else {}
@@ -141,15 +141,15 @@ class Hermes(AgentHost):
         }
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
-        """Return the files that a tool works on."""
+        """Return a tool's files."""
         return super().paths_in(tool_input) or paths_of(text_of(tool_input, "patch"))
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
-        """Return what a tool does to a file, in order."""
+        """Return a tool's edits, in order."""
         return super().edits_in(tool_input) or edits_of(text_of(tool_input, "patch"))
 
     def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
-        """Return the form of a text for the agent."""
+        """Return the answer with a text for the agent."""
         return {"context": text}
 
 

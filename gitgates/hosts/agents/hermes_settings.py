@@ -1,4 +1,4 @@
-"""Hermes' settings: hooks that it runs only once a person has approved each.
+"""Hermes' settings: hooks that it runs only after a person has approved each of them.
 
 Source: recorded from hermes-agent 0.19.0.
 """
@@ -22,7 +22,7 @@ class HermesSettings(YamlSettings):
     FREE = ()
 
     def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which hooks are trusted."""
+        """Return the file that lists the trusted hooks."""
         return f"{self.host.home(env)}/shell-hooks-allowlist.json"
 
     def is_trusted(self, trusted: str, _settings_abs: str, text: str) -> bool | None:

@@ -1,4 +1,4 @@
-"""Kilo as a host: a fork of opencode, with folders, tools and variables of its own.
+"""Kilo as a host: a fork of opencode with its own folders, tools and variables.
 
 Source: recorded from Kilo 7.8.1.
 """

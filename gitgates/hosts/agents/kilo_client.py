@@ -14,5 +14,5 @@ read = opencode_client.read
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; without a terminal, standard input is the prompt."""
+    """Return how to start a turn; without a terminal, standard input is the prompt."""
     return opencode_client.start(prompt, session, more, program="kilo")

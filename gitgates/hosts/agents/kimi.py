@@ -1,8 +1,8 @@
 """Kimi Code as a host.
 
-A tool call and a turn's end can be refused, by the same form; nothing that a hook says of
-another event reaches anybody, but text beside a prompt. What is printed there as JSON of another
-form is taken for such a text, whole. Nothing tells a sub-agent's events from the agent's own.
+A tool call and a turn's end can be refused, by the same answer; at other events, only text for a
+prompt reaches anybody. At a prompt, JSON in any other form counts as text. A sub-agent's events
+look like the agent's own.
 
 Source: recorded from kimi-code 2.1.0.
 """
@@ -116,7 +116,7 @@ class Kimi(AgentHost):
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         fields = {
             **fields,
             "tool_use_id": fields.get("tool_call_id"),
@@ -137,7 +137,7 @@ class Kimi(AgentHost):
         return fields
 
     def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
-        """Return the form of a text for the agent."""
+        """Return the answer with a text for the agent."""
         return {"message": text}
 
 

@@ -12,13 +12,13 @@ TOTALS: tuple[str, ...] = ()
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; it takes a prompt as an argument only."""
+    """Return how to start a turn; the prompt can only be an argument."""
     resume = ("--session", session) if session else ()
     return Start(("kimi", "--output-format", "stream-json", *resume, *more, f"--prompt={prompt}"))
 
 
 def read(output: bytes) -> Turn:
-    """Parse the output of the client: one JSON object a line; it names no tokens."""
+    """Parse the client's output: a JSON object on each line; it names no tokens."""
     session = text = ""
     for message in json_lines(output):
         if message.get("role") == "assistant" and message.get("content"):

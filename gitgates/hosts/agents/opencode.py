@@ -1,8 +1,8 @@
-"""opencode as a host: the gitgates plugin in it asks gitgates, and follows the answer.
+"""opencode as a host: its gitgates plugin asks gitgates, and follows the answer.
 
-So payloads and answers are as `gitgates/plugin/opencode/gitgates.js` writes and reads them: the
-fields of Claude Code, and opencode's own names of tools and of what these are given. A sub-agent
-has a session of its own; the plugin names that as the agent, and asks at no end of one.
+Payloads and answers are in the format of `gitgates/plugin/opencode/gitgates.js`: Claude Code's
+fields, with opencode's own names for tools and their input. A sub-agent has a session of its own,
+which the plugin names as the agent; the plugin does not ask at a sub-agent's end.
 
 Source: recorded from opencode 1.18.33.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.agent_types import Replacement
 
-_PATCH = "patchText"  # the field with the text of a patch
+_PATCH = "patchText"  # the field with a patch
 _NAMES = {
     "filePath": "file_path",
     "oldString": "old_string",
@@ -72,7 +72,7 @@ class OpenCode(AgentHost):
             "SubagentStart": ("subagent-start", Channels(context=True)),
             "Stop": ("turn-end", Channels(block=True, stop=True)),
         },
-        repeats=False,  # the plugin works once, wherever it lies
+        repeats=False,  # the plugin runs once, wherever it is
         cannot={"turn-end": "`opencode run` ends with the agent's turn, and cannot be blocked"},
         denies="block",
         tells="top",
@@ -122,17 +122,17 @@ class OpenCode(AgentHost):
     )
 
     def home(self, env: Mapping[str, str]) -> str:
-        """Return the folder of a person's own; empty if there is none."""
+        """Return a person's own folder; empty if there is none."""
         folder = env.get("XDG_CONFIG_HOME", "")
-        is_usable = bool(folder) and os.path.isabs(folder)  # as the specification of XDG has it
+        is_usable = bool(folder) and os.path.isabs(folder)  # as the XDG specification requires
         return f"{folder}/{self.NAME}" if is_usable else super().home(env)
 
     def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
-        """Return the files that define a sub-agent."""
+        """Return the files that may define a sub-agent."""
         return [f"{folder}/{of}/{name}.md" for folder in folders for of in ("agents", "agent")]
 
     def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
-        """Return the files that define a skill."""
+        """Return the files that may define a skill."""
         subfolders = ("skills", "skill")
         return [
             f"{folder}/{subfolder}/{name}/SKILL.md"
@@ -156,15 +156,15 @@ class OpenCode(AgentHost):
         return {**fields, "tool_input": inside}
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
-        """Return the files that a tool works on."""
+        """Return a tool's files."""
         if _PATCH not in tool_input:
             return super().paths_in(tool_input)
-        from gitgates.hosts import patch  # only some models use it
+        from gitgates.hosts import patch  # only some models send patches
 
         return patch.paths_of(text_of(tool_input, _PATCH))
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
-        """Return what a tool does to a file, in order."""
+        """Return a tool's edits, in order."""
         if _PATCH not in tool_input:
             return super().edits_in(tool_input)
         from gitgates.hosts import patch

@@ -12,14 +12,14 @@ TOTALS: tuple[str, ...] = ()
 
 
 def start(prompt: str, session: str, more: tuple[str, ...], program: str = "opencode") -> Start:
-    """Return how a turn is started; without a terminal, standard input is the prompt."""
+    """Return how to start a turn; without a terminal, standard input is the prompt."""
     resume = ("--session", session) if session else ()
     argv = (program, "run", "--format", "json", *resume, *more)
     return Start(argv, prompt.encode("utf-8", "surrogateescape"))
 
 
 def read(output: bytes) -> Turn:
-    """Parse the output of the client: one JSON object a line, each an event; steps count apart."""
+    """Parse the client's output: an event, as JSON, on each line; each step counts separately."""
     session = text = error = ""
     tokens: int | None = None
     cost = 0.0
@@ -42,6 +42,6 @@ def read(output: bytes) -> Turn:
                 pass
     if tokens is None and not error:
         error = UNREADABLE
-    # It knows no price of a model of one's own, and says 0.
+    # It reports 0 for a custom model, whose price it does not know.
     paid = round(cost, 6) or None
     return Turn(session=session, text=shortened(text), tokens=tokens, cost_usd=paid, error=error)

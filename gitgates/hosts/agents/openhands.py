@@ -1,8 +1,8 @@
 """OpenHands as a host.
 
-It has the events of Claude Code under other names of fields, all of them there, many null. A tool
-call and an end can be refused; of what is said after a tool, nothing reaches anybody. `continue:
-false` keeps the agent at work, so it is never said. Sub-agents run no hooks.
+It has Claude Code's events with other field names; all fields are always there, and many are null.
+A tool call and an end can be refused; text after a tool call reaches nobody. `continue: false`
+makes the agent go on, so it is never used. Sub-agents run no hooks.
 
 Source: recorded from openhands 1.16.0.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
 
 EDITOR = "file_editor"
-VIEW = ".view"  # one of its commands; the client knows but one tool
+VIEW = ".view"  # a command of the client's only file tool
 _MARK = "OR_APP_NAME"
 
 
@@ -101,7 +101,7 @@ class OpenHands(AgentHost):
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         tool, tool_input = fields.get("tool_name"), fields.get("tool_input")
         inside = tool_input if isinstance(tool_input, dict) else {}
         inside = {name: value for name, value in inside.items() if value is not None}
@@ -125,7 +125,7 @@ class OpenHands(AgentHost):
     def sample(
         self, kind: EventKind, root_abs: str, session: str, file: str = ""
     ) -> dict[str, Any]:
-        """Return the payload of an event in a session that is begun in a folder, about its file."""
+        """Return a sample payload of an event in a session in a folder; `file`: in it."""
         payload = super().sample(kind, root_abs, session, file)
         renamed = {
             "event_type": payload["hook_event_name"],
@@ -135,7 +135,7 @@ class OpenHands(AgentHost):
         return {**payload, **renamed}
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
-        """Return the call of a tool that writes a file."""
+        """Return the fields of a sample call of a tool that writes a file."""
         tool_input = {"command": "create", "path": path_abs, "file_text": "done\n"}
         return {"tool_name": EDITOR, "tool_input": tool_input}
 

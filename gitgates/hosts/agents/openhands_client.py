@@ -9,20 +9,20 @@ import re
 
 from gitgates.hosts.headless import UNREADABLE, Start, Turn, json_lines, shortened
 
-# Without a terminal, it asks nobody anyway.
+# Without a terminal, it never asks.
 AUTO_APPROVE_OPTIONS = ("--always-approve", "--yolo", "--headless")
 TOTALS: tuple[str, ...] = ()
 _SESSION = re.compile(rb"^Conversation ID: ([0-9a-fA-F-]+)\s*$", re.MULTILINE)
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; it takes a prompt as an argument, or what a file holds."""
+    """Return how to start a turn; the prompt is an argument or in a file."""
     resume = ("--resume", session) if session else ()
     return Start(("openhands", "--headless", "--json", *resume, *more, f"--task={prompt}"))
 
 
 def read(output: bytes) -> Turn:
-    """Parse the output of the client: one JSON object a line, between words; it names no tokens."""
+    """Parse the client's output: JSON objects on lines, with text between; it names no tokens."""
     text = error = ""
     for event in json_lines(output):
         match event.get("kind"):

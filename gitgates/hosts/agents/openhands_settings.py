@@ -1,7 +1,7 @@
-"""The hooks of OpenHands: those of gitgates are in `hooks`, with Claude Code's names.
+"""OpenHands' settings: the hooks of gitgates are in `hooks`, with Claude Code's names.
 
-The client takes other forms as well: events at the top, and names such as `stop`. Beside ours it
-would pass over the first without a word, and refuse to work with the second.
+The client also accepts events at the top of the file, and names such as `stop`. Next to our hooks,
+it would silently ignore the former, and refuse to start with the latter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EVENTS = (
 
 
 class OpenHandsSettings(AgentSettings):
-    """Installing, and reading what is installed."""
+    """OpenHands' settings."""
 
     def _parse(self, text: str, file: str) -> Node | None:
         root = super()._parse(text, file)
@@ -33,7 +33,7 @@ class OpenHandsSettings(AgentSettings):
         return root
 
     def _own_names(self, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """Return patterns for the tools that the client knows."""
+        """Return patterns with the client's tool names."""
         names = super()._own_names(patterns)
         if names is None:
             return None
@@ -42,7 +42,7 @@ class OpenHandsSettings(AgentSettings):
 
 
 def _refuse(table: Node, file: str, how: str, *, small_only: bool = False) -> None:
-    """Refuse events that are written in another form. Raises: ConfigError."""
+    """Refuse events in another form. Raises: ConfigError."""
     for member in table.parts:
         words = (member.key or "").split("_")
         name = "".join(word[:1].upper() + word[1:] for word in words)

@@ -1,8 +1,8 @@
 """Qwen Code as a host.
 
-`UserPromptSubmit` also comes with each result of a tool, empty; `submitted_prompt` is what a person
-has typed. `continue: false` at a turn's end keeps the agent at work. A sub-agent may run in
-the background, and the turn of the main thread end before it.
+`UserPromptSubmit` also comes, empty, with each tool result; `submitted_prompt` is what a person
+typed. `continue: false` at a turn's end makes the agent go on. A sub-agent may run in the
+background, and the main agent's turn may end before it.
 
 Source: recorded from qwen-code 0.24.
 """
@@ -116,7 +116,7 @@ class Qwen(AgentHost):
     SETTINGS = SettingsFormat(
         by_shell=True,
         runs_once=True,
-        per_second=1000,  # what is below 1000 is taken for seconds, which ours never are
+        per_second=1000,  # values below 1000 count as seconds; ours are never so small
     )
     OFF = DisableSwitch(
         key="disableAllHooks",
@@ -125,7 +125,7 @@ class Qwen(AgentHost):
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         fields = {**fields}
         if typed := text_of(fields, _TYPED):
             fields["prompt"] = typed
@@ -140,7 +140,7 @@ class Qwen(AgentHost):
         return fields
 
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
-        """Return what a payload with these fields says."""
+        """Return the payload with these fields."""
         payload = super().payload_of(fields, env)
         is_automatic = payload.kind == "prompt" and not text_of(fields, _TYPED)
         return payload._replace(automatic=is_automatic)
@@ -148,7 +148,7 @@ class Qwen(AgentHost):
     def sample(
         self, kind: EventKind, root_abs: str, session: str, file: str = ""
     ) -> dict[str, Any]:
-        """Return the payload of an event in a session that is begun in a folder, about its file."""
+        """Return a sample payload of an event in a session in a folder; `file`: in it."""
         payload = super().sample(kind, root_abs, session, file)
         return {**payload, _TYPED: payload["prompt"]} if "prompt" in payload else payload
 

@@ -13,14 +13,14 @@ TOTALS = ("tokens",)
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; without a terminal, standard input is the prompt."""
+    """Return how to start a turn; without a terminal, standard input is the prompt."""
     resume = ("--resume", session) if session else ()
     argv = ("qwen", "--output-format", "json", *resume, *more)
     return Start(argv, prompt.encode("utf-8", "surrogateescape"))
 
 
 def read(output: bytes) -> Turn:
-    """Parse the client's output: one array of JSON objects, the last of which is the result."""
+    """Parse the client's output: an array of JSON objects; the last one is the result."""
     try:
         report = parse_json(output[output.index(b"[") :])[-1]
         text = str(report.get("result") or "")

@@ -1,7 +1,8 @@
 """Mistral Vibe as a host.
 
-It tells of no start of a session and of no prompt. A turn that was blocked three times ends then,
-whatever its hooks say. Of two settings files that call us, the project's does: by a hook's name.
+It has no events for a session's start and for prompts. A turn that was blocked three times ends,
+whatever its hooks answer. If two settings files call gitgates, only the project's hooks run: hooks
+with the same name replace each other.
 
 Source: recorded from mistral-vibe 3.0.2.
 """
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _END = "post_agent"
 _HOOK_OUTPUT = "hook_specific_output"
-# The payload has the name inside of the client; people, and patterns, have the one of the model.
+# Payloads have the client's internal name; people and patterns use the model's.
 _MODEL_NAMES = {"file_system.search_replace": "edit", "skill.read": "skill"}
 _GROUPS = ("file_system.", "self.")
 
@@ -91,9 +92,9 @@ class Vibe(AgentHost):
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows.
+        """Return a payload with the names of fields and values that `decode` knows.
 
-        A sub-agent has a session of its own, and ends it by the event that ends a turn.
+        A sub-agent has a session of its own, which ends with the event that ends a turn.
         """
         tool = text_of(fields, "tool_name")
         name = _MODEL_NAMES.get(tool, tool)
@@ -117,18 +118,18 @@ class Vibe(AgentHost):
         return fields
 
     def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
-        """Return the form of a text for the agent."""
+        """Return the answer with a text for the agent."""
         return {_HOOK_OUTPUT: {"additional_context": text}}
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
-        """Return the call of a tool that writes a file."""
+        """Return the fields of a sample call of a tool that writes a file."""
         tool_input = {"file_path": path_abs, "content": "done\n"}
         return {"tool_name": "file_system.write_file", "tool_input": tool_input}
 
     def sample(
         self, kind: EventKind, root_abs: str, session: str, file: str = ""
     ) -> dict[str, Any]:
-        """Return the payload of an event in a session that is begun in a folder, about its file."""
+        """Return a sample payload of an event in a session in a folder; `file`: in it."""
         payload = super().sample(kind, root_abs, session, file)
         return {**payload, "tool_call_id": payload.get("tool_use_id")}
 
@@ -136,7 +137,7 @@ class Vibe(AgentHost):
 def _renamed_input(tool: str, tool_input: dict[str, Any]) -> dict[str, Any]:
     if tool == "skill":
         return {"skill": tool_input.get("name")}
-    content = tool_input.get("content")  # of a file; of several edits: each of them
+    content = tool_input.get("content")  # of a file, or a list of edits
     if isinstance(content, list):
         return {
             **{key: tool_input[key] for key in tool_input if key != "content"},

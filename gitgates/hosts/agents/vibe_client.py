@@ -13,14 +13,14 @@ TOTALS: tuple[str, ...] = ()
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; `-p` without a text reads the prompt from standard input."""
+    """Return how to start a turn; `-p` without a text reads the prompt from standard input."""
     resume = ("--resume", session) if session else ()
     argv = ("vibe", "-p", "--output", "json", *resume, *more)
     return Start(argv, prompt.encode("utf-8", "surrogateescape"))
 
 
 def read(output: bytes) -> Turn:
-    """Parse the output of the client: an array of the whole conversation; it names no tokens."""
+    """Parse the client's output: an array with the whole conversation; it names no tokens."""
     try:
         entries = parse_json(output[output.index(b"[") :])
         session = str(entries[-1].get("sessionId") or "")

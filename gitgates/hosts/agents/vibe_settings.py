@@ -18,12 +18,12 @@ class VibeSettings(BlockSettings):
     TRUST = "start Vibe here and trust this folder: otherwise, it silently skips its hooks"
 
     def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which folders are trusted."""
+        """Return the file that lists the trusted folders."""
         return f"{self.host.home(env)}/trusted_folders.toml"
 
     def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
-        """Return whether a person has trusted the folder of a settings file, or one above it."""
-        import tomllib  # cold: only doctor asks
+        """Return whether a person has trusted a settings file's folder, or a parent."""
+        import tomllib  # only doctor needs it
 
         from gitgates.core.limits import parse_toml
 

@@ -1,8 +1,8 @@
-"""VS Code's agent mode as a host: it has no own settings, and runs the hooks of other clients.
+"""VS Code's agent mode as a host: it has no settings of its own, and runs other clients' hooks.
 
-Those of Claude Code's settings and of `.github/hooks/*.json`, whose matchers it does not heed; one
-after the other, if there are both. Its payloads tell it from those clients. The agents that it
-starts as processes (Copilot CLI, Claude Code, Codex) have their own words.
+It runs the hooks in Claude Code's settings and in `.github/hooks/*.json`, one after the other, and
+ignores their matchers. Its payloads differ from those clients'. The agents that it starts as
+processes (Copilot CLI, Claude Code, Codex) send their own payloads.
 
 Source: microsoft/vscode-copilot-chat 31acd00a of 2026-03-29 (`chatHookService.ts`,
 `toolCallingLoop.ts`, `toolNames.ts`) and, where it has gone to, microsoft/vscode (04dc7dc6,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.lifecycle import EventKind
 
-# In camel case → as all hosts have it. Of a payload, and of what a tool is given.
+# Names in camel case → names in all hosts: in payloads, and in tool input.
 _FIELDS = {
     "hookEventName": "hook_event_name",
     "sessionId": "session_id",
@@ -46,7 +46,7 @@ _INPUT = {
 }
 _FILES = "files"
 _SERVER = "mcp_gitgates_"
-# What only others say, whose payloads are alike: Copilot CLI.
+# Fields of Copilot CLI, whose payloads are otherwise alike.
 _OF_OTHERS = (
     *("initial_prompt", "tool_result", "stop_reason", "parent_agent_id", "agent_name", "agentName"),
     *("permission_mode", "reason"),
@@ -55,7 +55,7 @@ _OTHERS_HOOK = "COPILOT_PROJECT_DIR"
 
 
 class VSCode(AgentHost):
-    """VS Code's agent mode, as far as its own window runs it."""
+    """VS Code's agent mode, if its own window runs the agent."""
 
     NAME = "vscode"
     TITLE = "VS Code"
@@ -114,7 +114,7 @@ class VSCode(AgentHost):
                 *("type_in_page", "handle_dialog"),
             ),
         },
-        older={  # as its documentation calls them
+        older={  # the names in its documentation
             "createFile": "writes",
             "editFiles": "writes",
             "runTerminalCommand": "shell",
@@ -143,7 +143,7 @@ class VSCode(AgentHost):
     )
 
     def is_speaking(self, fields: Mapping[str, Any], env: Mapping[str, str]) -> bool:
-        """Return whether a payload that came by another agent's settings is of this one."""
+        """Return whether this agent sent a payload through another agent's settings."""
         if "hookEventName" in fields and "hook_event_name" not in fields:
             return True
         is_like = isinstance(fields.get("timestamp"), str) and "hook_event_name" in fields
@@ -152,7 +152,7 @@ class VSCode(AgentHost):
         return is_like and has_more and not others
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a payload with the names of fields, and of values, that `decode` knows."""
+        """Return a payload with the names of fields and values that `decode` knows."""
         fields = _renamed(fields, _FIELDS)
         tool_input = fields.get("tool_input")
         if isinstance(tool_input, dict):
@@ -165,11 +165,11 @@ class VSCode(AgentHost):
             fields["tool_input"] = inside
         if fields.get("source") == "new":
             fields["source"] = "startup"
-        # Both deliveries of one event have the same.
+        # Both payloads of one event have the same id.
         return {**fields, "event_id": str(fields.get("timestamp") or "")}
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
-        """Return the files that a tool works on."""
+        """Return a tool's files."""
         tables = [tool_input, *tables_in(tool_input.get("edits"))]
         paths = [path for table in tables for path in super(VSCode, self).paths_in(table)]
         files = tool_input.get(_FILES)
@@ -177,7 +177,7 @@ class VSCode(AgentHost):
         return tuple(dict.fromkeys((*paths, *(name for name in names if isinstance(name, str)))))
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
-        """Return the form of a block, in both places where versions look for it."""
+        """Return the answer with a block, in both forms that versions read."""
         answer = super().blocked(kind, reason)
         if kind == "prompt":
             answer |= {"continue": False, "stopReason": reason}
@@ -186,7 +186,7 @@ class VSCode(AgentHost):
         return answer
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
-        """Return the call of a tool that writes a file, as a payload has it."""
+        """Return the fields of a sample call of a tool that writes a file."""
         return {
             "tool_name": "create_file",
             "tool_input": {"filePath": path_abs, "content": "done\n"},
@@ -194,7 +194,7 @@ class VSCode(AgentHost):
 
 
 def _renamed(table: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a table with other names; one that already exists counts."""
+    """Return a table with other names; a name that already exists is kept."""
     renamed = {name: value for name, value in table.items() if name not in names}
     for name, other in names.items():
         if name in table:

@@ -1,10 +1,10 @@
-"""The settings of coding agents, independent of the agent: hooks, and which are gitgates'. Pure.
+"""Hooks in the settings of any coding agent, and which of them are gitgates'. Pure.
 
-A hook is ours by its whole command: `gitgates agent-hook NAME`, with the bare name or with an
-absolute path. One that merely mentions us is somebody else's.
+A hook is ours if its command is `gitgates agent-hook NAME`, with the bare name of the program or
+its absolute path. A command that only mentions gitgates is not.
 
-A pattern with `!` in front leaves a tool out, and means all others; what is named beside it is not
-left out.
+A pattern that begins with `!` excludes a tool, and selects all others; a tool that another pattern
+names is not excluded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCOPES = ("project", "local", "user")  # whose settings
 _PROGRAM, _VERB = "gitgates", "agent-hook"
 _BUT = "!"
 _IF_INSTALLED = "if command -v {} >/dev/null 2>&1; then {}; fi"
-# Not by `if`: fish, in which a client may run it, has another syntax for that.
+# Not with `if`: a client may run it in fish, which has another syntax.
 _OR_ELSE = "command -v {} >/dev/null 2>&1 && exec {} || {}"
 _SAY, _SAID = "echo '{}'", "echo '[^']*'"
 _GUARDED = re.compile(
@@ -35,30 +35,30 @@ _VERSION = re.compile(r"(?<=clone of gitgates )[^\"' ]+")
 
 
 class Entry(Record):
-    """One gitgates hook as it should be in the settings."""
+    """A gitgates hook to install."""
 
-    event: str  # in the words of the configuration
+    event: str  # its name in the configuration
     timeout_s: int
-    matcher: str | None = None  # in the agent's words; None: all
+    matcher: str | None = None  # with the agent's names; None: all
 
 
 class InstalledHook(Record):
-    """One hook in settings."""
+    """A hook in settings."""
 
     event: str
     command: str  # with its arguments
     timeout_s: float
     matcher: str | None = None
     is_ours: bool = False
-    loose: str = ""  # what it says that keeps it from blocking, and how
+    loose: str = ""  # the key that keeps it from blocking, and how
 
 
 class HookSettings(Record):
-    """What a file of settings says."""
+    """The hooks and related keys in a settings file."""
 
     hooks: tuple[InstalledHook, ...] = ()
-    off: bool | None = None  # whether it switches all hooks off; None: not said
-    troubles: Mapping[str, str] = {}  # what else keeps hooks from running → what fixes it
+    off: bool | None = None  # whether it disables all hooks; None: unspecified
+    troubles: Mapping[str, str] = {}  # what else keeps hooks from running → fix
     env: Mapping[str, str] = {}  # added to the environment of hooks
     plugins: Mapping[str, bool] = {}  # name → whether it is enabled
 
@@ -74,21 +74,21 @@ def bare(agent: str) -> str:
 
 
 def guarded(command: str, *, always: bool = False, otherwise: str = "") -> str:
-    """Return a gitgates command that does nothing if its program is missing, or what is said.
+    """Return a gitgates command that runs `otherwise`, or nothing, if its program is missing.
 
-    `always`: nor if it is killed, or cannot be started.
+    `always`: it also succeeds if the program is killed or cannot be started.
     """
     call = f"{command} || :" if always else f"exec {command}"
     return _IF_INSTALLED.format(_program_of(command), call + (otherwise and f"; else {otherwise}"))
 
 
 def committed(command: str, otherwise: str = "") -> str:
-    """Return a gitgates command for those who may not have its program, and what is done then."""
+    """Return a gitgates command for shared settings; `otherwise` runs if its program is missing."""
     return _OR_ELSE.format(_program_of(command), command, otherwise or ":")
 
 
 def saying(answer: str) -> str:
-    """Return the command that prints an answer, which has no quotation mark nor backslash."""
+    """Return the command that prints an answer without quotation marks and backslashes."""
     return _SAY.format(answer)
 
 
@@ -104,16 +104,16 @@ def unguarded(command: str) -> str:
 
 
 def of_any_version(command: str) -> str:
-    """Return a command of a hook without the version that it says how to install."""
+    """Return a hook's command without the version that its message names."""
     return _VERSION.sub("", command)
 
 
 def is_our_command(command: object, agent: str) -> bool:
-    """Return whether the command of a hook is gitgates'."""
+    """Return whether a hook's command is gitgates'."""
     try:
         words = shlex.split(unguarded(command)) if isinstance(command, str) else []
         program, *arguments = words or [""]
-    except ValueError:  # a quotation that does not end, or nothing
+    except ValueError:  # an unclosed quotation, or an empty command
         return False
     is_program = os.path.isabs(program) and os.path.basename(program) == _PROGRAM
     return arguments == [_VERB, agent] and (is_program or program == _PROGRAM)
@@ -129,7 +129,7 @@ def split(patterns: tuple[str, ...]) -> list[str]:
 
 
 def left_out(parts: list[str]) -> list[str]:
-    """Return what is left out in the end: not what is named as well."""
+    """Return the excluded names, except those that another pattern includes."""
     included = [part for part in parts if not part.startswith(_BUT)]
     excluded = [part.removeprefix(_BUT) for part in parts if part.startswith(_BUT)]
     return [name for name in excluded if not any(_fits(part, name) for part in included)]

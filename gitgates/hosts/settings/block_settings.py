@@ -1,8 +1,8 @@
-"""The settings of a coding agent as TOML: the hooks in a block between two comments. Pure.
+"""A coding agent's settings as TOML, with the hooks in a block between two comments. Pure.
 
-Each hook is a table of the array `hooks`. The block is taken out again byte for byte, and only if
-it holds our hooks and nothing else: clients, too, write into these files. If a client has
-dropped our comments, our hooks are still known by their commands.
+Each hook is a table in the array `hooks`. The block is removed byte for byte, and only if it
+contains nothing but our hooks: clients also write into these files. If a client has dropped our
+comments, our hooks are recognised by their commands.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _KEY = "hooks"
 
 
 class BlockSettings(AgentSettings):
-    """Settings in lines, for a client that reads TOML."""
+    """Settings for a client that reads TOML."""
 
     def add(
         self, text: str | None, entries: tuple[Entry, ...], command: str, file: str
     ) -> str | None:
-        """Return the text with the hooks in a block at its end. None: no file.
+        """Return the text with the hooks in a block at its end. `text`: None if there is no file.
 
-        Raises: ConfigError if the text cannot be read, or that would change what it says.
+        Raises: ConfigError if the text cannot be parsed, or its meaning would change.
         """
         tables = [(self.own_event(entry.event), self.table_of(entry, command)) for entry in entries]
         if text is not None:
@@ -50,8 +50,8 @@ class BlockSettings(AgentSettings):
     def remove(self, text: str, file: str) -> str | None:
         """Return the text without the block; None if the file was created for it.
 
-        Raises: ConfigError if the text cannot be read, if something else stands in the block, or a
-        hook of ours outside it.
+        Raises: ConfigError if the text cannot be parsed, the block contains something else, or
+        one of our hooks is outside it.
         """
         expected = self.others(self.load(text, file), file)
         rest = blocks.without(text, file)
@@ -75,7 +75,7 @@ class BlockSettings(AgentSettings):
         return HookSettings(tuple(self.installed(event, table) for event, table in tables))
 
     def installed(self, event: str, table: dict[str, Any]) -> InstalledHook:
-        """Return one hook, from its table."""
+        """Return the hook in a table."""
         matcher = table.get(self.host.SETTINGS.fields.get("matcher", "matcher"))
         if isinstance(matcher, str):
             before, after = self.host.SETTINGS.expression.split("{}")
@@ -83,11 +83,11 @@ class BlockSettings(AgentSettings):
         return self.hook_of(event, {}, {**table, "type": "command", "matcher": matcher})
 
     def is_ours(self, table: dict[str, Any]) -> bool:
-        """Return whether the table of a hook is gitgates'."""
+        """Return whether a hook's table is gitgates'."""
         return self._is_removable({**table, "type": "command"})
 
     def table_of(self, entry: Entry, command: str) -> dict[str, Any]:
-        """Return the table of a hook."""
+        """Return a hook's table."""
         fields, event = self.host.SETTINGS.fields, self.own_event(entry.event)
         hook = self.group_of(entry, command)["hooks"][0]
         name = {fields["name"]: f"gitgates {event}"} if "name" in fields else {}
@@ -128,7 +128,7 @@ class BlockSettings(AgentSettings):
     def append(
         self, text: str | None, tables: list[tuple[str, dict[str, Any]]], file: str, by: str
     ) -> str | None:
-        """Return the text with these hooks in a block; None if that would change what it says."""
+        """Return the text with these hooks in a block; None if its meaning would change."""
         return blocks.append_toml(text, self.lines_of(tables), file, by)
 
     def lines_of(self, tables: list[tuple[str, dict[str, Any]]]) -> str:

@@ -1,10 +1,10 @@
-"""The settings of a coding agent as JSON: add hooks to their text, and remove them. Pure.
+"""A coding agent's settings as JSON: add hooks to their text, and remove them. Pure.
 
-Events hold groups, and those hold hooks, as Claude Code has it: `{"hooks": {EVENT: [{"matcher": …,
-"hooks": [{"type": "command", "command": …, "timeout": …}]}]}}`. What differs, the host says.
+Events contain groups, and groups contain hooks, as in Claude Code: `{"hooks": {EVENT: [{"matcher":
+…, "hooks": [{"type": "command", "command": …, "timeout": …}]}]}}`. A host declares differences.
 
-A matcher of names joined by `|` is taken as it is, whole and by letter; whatever has another sign
-in it is an expression that is searched for, so ours are anchored.
+A matcher with only names and `|` must equal a tool's whole name; with any other character, it is a
+regular expression that is searched for, so ours are anchored.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ _MISSING = (
 _TO_AGENT = _MISSING.format("Tell the person that nothing is checked, and ask whether to run: ")
 _TO_PERSON = _MISSING.format("To install it: ")
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
-_OF_PLUGINS = "(.*:)?"  # a plugin's agent is named `plugin:agent`; its bare name means it, too
+_OF_PLUGINS = "(.*:)?"  # a plugin's agent is named `plugin:agent`, or by its bare name
 
 
 class AgentSettings:
-    """The settings of one coding agent: installing, and reading what is installed.
+    """A coding agent's settings: add, remove and read hooks.
 
-    A module with another format has a subclass of that name.
+    A module for another format has a subclass, `Settings`.
     """
 
-    MANAGED = ""  # the settings of a machine; empty: there are none
-    # Which settings count more, if several set the same thing.
+    MANAGED = ""  # the machine's settings; empty: there are none
+    # The scopes in order of precedence, the highest last.
     LOUDER: tuple[str, ...] = ("user", "project", "local", "managed")
-    AGENTS = ""  # the folder of sub-agents, beside the settings; empty: there are none
-    AGENT_PATH = re.compile(r"(?!)")  # of files in a repository that define a sub-agent
-    TAKE_PLUGIN_OUT = ""  # what a person does for that
-    PERMITS = "{}"  # what stands in its permissions for all commands that begin so
-    # How to start it so that commands may write into a folder of .git; empty: they may.
+    AGENTS = ""  # the folder of sub-agents, next to the settings; empty: there are none
+    AGENT_PATH = re.compile(r"(?!)")  # of a repository's files that define a sub-agent
+    TAKE_PLUGIN_OUT = ""  # how a person removes the plugin
+    PERMITS = "{}"  # the permission for all commands that begin with {}
+    # How to start it so that commands may write into a folder in .git; empty: they always may.
     SANDBOX = ""
-    TRUST = ""  # what a person has to do before the client runs our hooks; empty: nothing
-    FREE: tuple[str, ...] = ("user",)  # the scopes whose hooks nobody has to trust
-    OF_MAIN = False  # whether a linked worktree has the hooks of the main one, and not its own
+    TRUST = ""  # what a person must do before the client runs our hooks; empty: nothing
+    FREE: tuple[str, ...] = ("user",)  # the scopes whose hooks need no trust
+    OF_MAIN = False  # whether a linked worktree uses the main worktree's hooks, not its own
 
     def __init__(self, host: AgentHost) -> None:
         self.host = host
 
     @property
     def SETTINGS_PATH(self) -> re.Pattern[str]:  # noqa: N802 - a constant of each host
-        """The files in a repository that hooks may stand in."""
+        """The files in a repository that may contain hooks."""
         files = [file for scope, file in self.host.FILES.settings.items() if scope != "user"]
         files += [self.host.FILES.older_settings] if self.host.FILES.older_settings else []
         within = [f"{re.escape(self.host.FILES.folder)}/{re.escape(file)}" for file in files]
@@ -86,9 +86,9 @@ class AgentSettings:
     def add(
         self, text: str | None, entries: tuple[Entry, ...], command: str, file: str
     ) -> str | None:
-        """Return the text with the hooks appended. None: no file.
+        """Return the text with the hooks appended. `text`: None if there is no file.
 
-        Raises: ConfigError if the text cannot be read, or has another shape than settings have.
+        Raises: ConfigError if the text cannot be parsed, or does not have the form of settings.
         """
         groups = {self.own_event(entry.event): self.group_of(entry, command) for entry in entries}
         if text is None:
@@ -118,7 +118,7 @@ class AgentSettings:
     ) -> list[str]:
         """Return the events whose hooks in older settings no longer run once these are installed.
 
-        Raises: ConfigError as `add`; `older` is what `file` says.
+        Raises: ConfigError as `add`. `older`: the text of `file`.
         """
         root = json_text.parse(older, file) if older.strip(json_text.SPACE) else None
         hooks = root.get("hooks") if root else None
@@ -131,7 +131,7 @@ class AgentSettings:
         ]
 
     def is_same(self, text: str | None, after: str | None, file: str) -> bool:
-        """Return whether a text has the same gitgates hooks as the one after the change.
+        """Return whether a text has the same gitgates hooks as the changed one.
 
         Raises: ConfigError as `add`.
         """
@@ -145,7 +145,7 @@ class AgentSettings:
         return installed == needed
 
     def group_of(self, entry: Entry, command: str) -> dict[str, Any]:
-        """Return the entry for the list of an event."""
+        """Return the item for an event's list."""
         kind = HOOK_POINTS[entry.event].kind
         is_committed = command == committed(unguarded(command))
         otherwise = self._said_instead(kind) if is_committed else ""
@@ -163,10 +163,10 @@ class AgentSettings:
         return {**hook, **matcher} if self.host.SETTINGS.flat else {**matcher, "hooks": [hook]}
 
     def _said_instead(self, kind: EventKind) -> str:
-        """Return what prints that nothing is checked, if gitgates is missing; empty: nothing.
+        """Return the command for a missing gitgates: it says that nothing is checked; or "".
 
-        In the client's own form, as a session begins, to the agent as well, and at each end of a
-        turn.
+        It answers in the client's form, to the agent at a session's start, and to the person there
+        and at each turn's end.
         """
         beginning = "session-start" if self.host.has("session-start") else "prompt"
         if kind not in (beginning, "turn-end"):
@@ -177,15 +177,15 @@ class AgentSettings:
         return saying(answer) if answer else ""
 
     def more_of(self, _kind: EventKind) -> dict[str, Any]:
-        """Return the further keys of a hook for an event."""
+        """Return more keys of an event's hook."""
         return {}
 
     def own_event(self, event: str) -> str:
-        """Return the client's name of an event of the configuration."""
+        """Return the client's name for an event in the configuration."""
         return self.host.own_event(HOOK_POINTS[event].kind)
 
     def _without_one(self, text: str, root: Node | None) -> str | None:
-        """Remove one hook of ours, and containers that it leaves empty."""
+        """Remove one of our hooks, and containers that become empty."""
         path: list[tuple[Node, int]] = []
         for key in self.host.SETTINGS.events_at:
             below = root.get(key) if root else None
@@ -200,7 +200,7 @@ class AgentSettings:
                 hooks = group.get("hooks")
                 for index, handler in enumerate(hooks.items if hooks else ()):
                     if root and hooks and self._is_removable(handler.value):
-                        # Somebody may have written more into the group than we do.
+                        # Somebody may have added keys to the group.
                         is_plain = {member.key for member in group.members} <= {"matcher", "hooks"}
                         if len(hooks.parts) > 1 or not is_plain:
                             return json_text.remove(text, hooks, index)
@@ -235,13 +235,11 @@ class AgentSettings:
             table = below
         for event in table.parts:
             key = (event.key or "").encode("utf-8", "replace").decode()
-            if (
-                name or event.key in self.host.PROTOCOL.events
-            ):  # at the top, other settings may stand
+            if name or event.key in self.host.PROTOCOL.events:  # other settings may be at the top
                 json_text.require(event, list, f"`{name}.{key}`" if name else f"`{key}`", file)
         return root
 
-    # What settings say
+    # Reading
 
     def read(self, text: str, file: str, _scope: str = "") -> HookSettings:
         """Parse a settings file.
@@ -252,7 +250,7 @@ class AgentSettings:
         return self.settings_of(root.value if root else {})
 
     def settings_of(self, table: dict[str, Any]) -> HookSettings:
-        """Return what the table of a settings file says."""
+        """Return the hooks in a settings file's table."""
         events = table
         for key in self.host.SETTINGS.events_at:
             events = events.get(key, {})
@@ -278,7 +276,7 @@ class AgentSettings:
         return None
 
     def hook_of(self, event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
-        """Return one hook."""
+        """Return a hook."""
         matcher, timeout, command = map((group | handler).get, ("matcher", "timeout", "command"))
         args = handler.get("args")
         words = [command, *(args if isinstance(args, list) else ())]
@@ -293,25 +291,22 @@ class AgentSettings:
             is_ours=self._is_removable(handler),
         )
 
-    # What a person trusts
+    # Trust
 
     def needs_trust(self, scope: str) -> bool:
-        """Return whether a person has to trust the hooks of a scope before the client runs them."""
+        """Return whether a person must trust a scope's hooks before the client runs them."""
         return bool(self.TRUST) and scope not in self.FREE
 
     def trust_file(self, _env: Mapping[str, str]) -> str:
-        """Return the file in which the client keeps what is trusted; empty if that is not known."""
+        """Return the client's file with trusted hooks or folders; empty if it is unknown."""
         return ""
 
     def is_trusted(self, _trusted: str, _settings_abs: str, _text: str) -> bool | None:
-        """Return whether, by the text of that file, a client runs our hooks in settings.
-
-        None: that is not known.
-        """
+        """Return whether that file's text makes the client run our hooks; None: unknown."""
         return None
 
     def plugin(self) -> HookSettings:
-        """Return what our plugin says."""
+        """Return our plugin's hooks."""
         return HookSettings()
 
     # Matchers
@@ -319,7 +314,7 @@ class AgentSettings:
     def matcher(
         self, kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
     ) -> str | None:
-        """Return the matcher of an event; None for all, or if it has no matcher."""
+        """Return an event's matcher; None for all, or if it has no matcher."""
         if kind in TOOL_EVENTS:
             matcher = tool_matcher(self._own_names(tools))
             return (
@@ -330,7 +325,7 @@ class AgentSettings:
         return agent_matcher(agents) if kind in ("subagent-start", "subagent-end") else None
 
     def _own_names(self, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """Return patterns, and the client's own names of the tools that they are about."""
+        """Return patterns, with the client's own names for the tools that they select."""
         if patterns is None:
             return None
         names = []
@@ -340,24 +335,24 @@ class AgentSettings:
             names += [part, *(part.replace(name, tool) for tool in tools)]
         return tuple(dict.fromkeys(names))
 
-    # Sub-agents, and the command that starts one: files of ours beside the settings
+    # Sub-agents, and the command that starts one: our files next to the settings
 
     def agent_definitions(self, _name: str, _model: str) -> dict[str, str]:
         """Return the files for reviews: path relative to the settings → text."""
         return {}
 
     def may_define(self, _name: str) -> bool:
-        """Return whether a file of gitgates can define that sub-agent."""
+        """Return whether a gitgates file can define that sub-agent."""
         return False
 
     def agent_name(self, _text: str) -> str:
-        """Return the name of the sub-agent that a file defines; empty if none."""
+        """Return the name of the sub-agent that a file defines; empty if there is none."""
         return ""
 
-    # To try what is installed
+    # Trying what is installed
 
     def sample(self, event: str, root_abs: str, session: str, file: str = "") -> bytes:
-        """Return the payload of an event in a session that is begun in a folder, about a file."""
+        """Return a sample payload of an event in a session in a folder, with a file in it."""
         kind, path_abs = HOOK_POINTS[event].kind, f"{root_abs}/{file}"
         return json.dumps(self.host.sample(kind, root_abs, session, path_abs)).encode()
 
@@ -368,7 +363,7 @@ Settings = AgentSettings
 def _handlers(
     hooks: dict[str, Any], *, flat: bool
 ) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Yield each hook of settings: its event, its group, and itself."""
+    """Yield each hook in settings: its event, its group, and the hook."""
     for event, groups in hooks.items():
         for group in groups if isinstance(groups, list) else ():
             handlers = [group] if flat else group.get("hooks") if isinstance(group, dict) else None
@@ -378,7 +373,7 @@ def _handlers(
 
 
 def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:
-    """Return the matcher that lets these tools through (names, `A|B`, globs, `!A`); None: all."""
+    """Return the matcher for tools (names, `A|B`, globs, `!A`); None: all."""
     parts = split(patterns or ())
     if patterns is None or "*" in parts:
         return None
@@ -391,7 +386,7 @@ def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:
 
 
 def agent_matcher(patterns: tuple[str, ...] | None) -> str | None:
-    """Return the matcher that lets these agents through, those of plugins as well; None: all."""
+    """Return the matcher for agents, including those in plugins; None: all."""
     parts = split(patterns or ())
     if patterns is None or "*" in parts:
         return None

@@ -1,7 +1,7 @@
 """The plugin for an agent that runs no commands: a file that gitgates owns. Pure.
 
-Its first line names us and has the digest of all the rest; another holds the events, and what to
-start at them. Whoever changes the file makes it theirs: it is neither replaced nor taken out.
+Its first line names gitgates and has the digest of the rest; another line has the events and the
+command. If somebody edits the file, gitgates neither replaces nor removes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CONFIG = re.compile(r"^const CONFIG = (.*)$", re.MULTILINE)
 
 
 class PluginSettings(AgentSettings):
-    """The plugin as the settings of one coding agent."""
+    """The plugin as a coding agent's settings."""
 
     @property
     def AGENT_PATH(self) -> re.Pattern[str]:  # type: ignore[override]  # noqa: N802 - as above it
@@ -38,7 +38,7 @@ class PluginSettings(AgentSettings):
     def add(self, text: str | None, entries: tuple[Entry, ...], command: str, file: str) -> str:
         """Return the plugin's text.
 
-        Raises: ConfigError if another file is there.
+        Raises: ConfigError if there is another file.
         """
         if text is not None:
             raise ConfigError(
@@ -51,7 +51,7 @@ class PluginSettings(AgentSettings):
     def remove(self, text: str, file: str) -> str | None:
         """Return None for the gitgates plugin, and any other text unchanged.
 
-        Raises: ConfigError if somebody has changed the plugin.
+        Raises: ConfigError if somebody has edited the plugin.
         """
         if _is_changed(text):
             raise ConfigError(
@@ -61,11 +61,11 @@ class PluginSettings(AgentSettings):
         return None if _HEAD.match(_plain(text)) else text
 
     def is_same(self, text: str | None, after: str | None, _file: str) -> bool:
-        """Return whether a text is the same as the one after the change."""
+        """Return whether a text equals the changed one."""
         return text is not None and after is not None and _plain(text) == after
 
     def read(self, text: str, _file: str, _scope: str = "") -> HookSettings:
-        """Return the events of the plugin; empty if gitgates did not write it."""
+        """Return the plugin's hooks; none if gitgates did not write it."""
         text, fix = _plain(text), f"gitgates install-hooks --agent {self.host.NAME}"
         line = _CONFIG.search(text) if _HEAD.match(text) else None
         if line is None:
@@ -118,4 +118,4 @@ def _digest(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n")  # a checkout may write other line ends than we did
+    return text.replace("\r\n", "\n")  # a checkout may change line endings

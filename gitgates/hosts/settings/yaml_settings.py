@@ -1,6 +1,6 @@
-"""The settings of a coding agent as YAML: in `hooks`, each event has a list. Pure.
+"""A coding agent's settings as YAML, in which `hooks` has a list for each event. Pure.
 
-If an event has a list already, our hook stands at its end, in a block of its own.
+If an event already has a list, our hook is added at its end, in a block of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KEY = "hooks"
 
 
 class YamlSettings(BlockSettings):
-    """Settings in lines, for a client that reads YAML."""
+    """Settings for a client that reads YAML."""
 
     def load(self, text: str, file: str) -> dict[str, Any]:
         """Parse the settings. Raises: ConfigError."""
@@ -62,14 +62,14 @@ class YamlSettings(BlockSettings):
     def append(
         self, text: str | None, tables: list[tuple[str, dict[str, Any]]], file: str, by: str
     ) -> str | None:
-        """Return the text with these hooks in blocks; None if that would change what it says."""
+        """Return the text with these hooks in blocks; None if its meaning would change."""
         settings = self.load(text or "", file)
         existing = settings.get(_KEY) or {}
         rest = {event: [table] for event, table in tables if event not in existing}
         additions: list[tuple[tuple[str, ...], dict[str, Any]]] = [
             ((_KEY, event), {event: [table]}) for event, table in tables if event in existing
         ]
-        if rest:  # first: what follows the last of a list would come into its block
+        if rest:  # first, because what follows a list's last item would become part of its block
             additions.insert(0, ((_KEY,) if _KEY in settings else (), rest))
         for path, adds in additions:
             text = blocks.append_yaml(text, path, {_KEY: adds}, file=file, command=by)

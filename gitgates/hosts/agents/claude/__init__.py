@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# (name, who sets it, what it does): what we read, for the documentation
+# (name, who sets it, what it does): the ones that gitgates reads, for the documentation
 VARIABLES = (
     ("CLAUDE_PROJECT_DIR", "claude", "the folder in which the agent's session was started"),
     ("CLAUDE_CONFIG_DIR", "you", "the folder of Claude Code's user settings, instead of ~/.claude"),
@@ -38,7 +38,7 @@ _PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER, _CLOUD, _ATTENDED = (
 )
 
 _NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
-# What the client itself puts in place of a prompt when a background task has something to say.
+# What the client sends instead of a prompt when a background task has a message.
 _PSEUDO_PREFIXES = ("<task-notification>",)
 _PSEUDO_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
 _SCHEDULERS = ("ScheduleWakeup", "CronCreate")
@@ -70,8 +70,8 @@ class Claude(AgentHost):
             "CLAUDE_CODE_MESSAGING_SOCKET",
             "CLAUDE_ENV_FILE",
         ),
-        # The client hands its hooks everything that it has itself (recorded from the client).
-        # Another agent would take the session for its own, or refuse to start inside of one.
+        # The client passes its whole environment to its hooks (recorded from the client).
+        # Another agent would use the session as its own, or refuse to start inside it.
         of_a_session=(_CALLER, _SESSION, "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_ENV_FILE"),
     )
     PROTOCOL = Protocol(
@@ -88,12 +88,12 @@ class Claude(AgentHost):
             "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
             "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
             "PostToolUseFailure": ("tool-failed", Channels(context=True)),
-            # A block would end the turn, and tell the agent nothing.
+            # A block would end the turn without telling the agent anything.
             "PostToolBatch": ("after-batch", Channels(block=True, stop=True, context=True)),
             "SubagentStart": ("subagent-start", Channels(context=True)),
-            # It ignores a stop, and loses a block that stands beside one.
+            # It ignores a stop, and a block in the same answer.
             "SubagentStop": ("subagent-end", Channels(block=True)),
-            # A task ignores a stop, too. There are teammates in interactive sessions only.
+            # A task also ignores a stop. Only interactive sessions have teammates.
             "TaskCompleted": ("task-end", Channels(block=True)),
             "TeammateIdle": ("teammate-idle", Channels(block=True)),
             "Stop": ("turn-end", Channels(block=True, stop=True)),
@@ -119,7 +119,7 @@ class Claude(AgentHost):
     )
     TOOLS = Tools(
         names={
-            "writes": ("Edit", "Write", "NotebookEdit"),  # the file that they name
+            "writes": ("Edit", "Write", "NotebookEdit"),  # their argument is the file
             "reads": ("Read", "Grep", "Glob"),
             "shell": ("Bash", "PowerShell"),
             "agent": ("Agent",),
@@ -140,7 +140,7 @@ class Claude(AgentHost):
             "Task": "agent",
             "SlashCommand": "skill",
         },
-        other_names={"Agent": ("Task",)},  # of other versions
+        other_names={"Agent": ("Task",)},  # in other versions
         path_fields=("file_path", "notebook_path"),
     )
     FILES = Files(
@@ -182,7 +182,7 @@ class Claude(AgentHost):
         return env.get(_PLUGIN, "")
 
     def guest_of(self, fields: dict[str, Any], _env: Mapping[str, str]) -> str:
-        """Return the module of another that may have sent it: this one sends no time."""
+        """Return the module of another agent that may have sent it: Claude Code sends no time."""
         if "cursor_version" in fields:
             return "gitgates.hosts.agents.cursor"
         return (
@@ -192,7 +192,7 @@ class Claude(AgentHost):
         )
 
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
-        """Return what a payload with these fields says."""
+        """Return the payload with these fields."""
         payload = super().payload_of(fields, env)
         prompt, source = payload.prompt, payload.source
         tool_input = fields.get("tool_input")
@@ -204,7 +204,7 @@ class Claude(AgentHost):
         )
 
     def conversation_start_in(self, head: bytes) -> float:
-        """Return when the conversation began, since the epoch, by its first lines; 0: unknown."""
+        """Return when the conversation began, in seconds since the epoch; 0: unknown."""
         for line in head.split(b"\n"):
             try:
                 stamp = _stamp(loads(line).get("timestamp", ""))
@@ -216,7 +216,7 @@ class Claude(AgentHost):
 
 
 def _scheduled(fields: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
-    """Return the prompts that a tool, or a turn's end, schedules."""
+    """Return the prompts that a tool call schedules, or that are scheduled at a turn's end."""
     tables = tables_in(fields.get("session_crons"))
     if fields.get("tool_name") in _SCHEDULERS:
         tables.append(tool_input)
@@ -225,8 +225,8 @@ def _scheduled(fields: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str,
 
 
 def _stamp(text: object) -> float:
-    """Return a time since the epoch; 0 if unknown."""
-    from datetime import datetime  # only if a transcript is read at all
+    """Return a time in seconds since the epoch; 0 if it is unknown."""
+    from datetime import datetime  # only needed if a transcript is read
 
     try:
         return datetime.fromisoformat(str(text)).timestamp()

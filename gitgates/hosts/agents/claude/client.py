@@ -18,14 +18,14 @@ _COUNTED = (
 
 
 def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
-    """Return how a turn is started; the prompt goes in by standard input, whatever its length."""
+    """Return how to start a turn; standard input is the prompt, so it may have any length."""
     resume = ("--resume", session) if session else ()
     argv = ("claude", "-p", "--output-format", "json", *resume, *more)
     return Start(argv, prompt.encode("utf-8", "surrogateescape"))
 
 
 def read(output: bytes) -> Turn:
-    """Parse the output of the client: one JSON object, last in its output."""
+    """Parse the client's output: its last line is a JSON object."""
     try:
         report = parse_json(output.strip().rpartition(b"\n")[2])
         usage = report.get("usage") or {}

@@ -1,4 +1,4 @@
-"""The MCP server in a project's `.mcp.json`: add it to its text, and remove it. Pure.
+"""Add the MCP server to the text of a project's `.mcp.json`, and remove it. Pure.
 
 Source: recorded from Claude Code 2.1.329.
 """
@@ -18,14 +18,14 @@ FILE = ".mcp.json"
 SERVER = "gitgates"  # our tools are named after it: mcp__gitgates__…
 _SERVERS = "mcpServers"
 _ARGUMENTS = ["mcp"]
-# What a person types for another scope than that of the project.
+# The command for other scopes than the project.
 OTHER_SCOPES = "claude mcp add --scope {scope} gitgates -- gitgates mcp"
 
 
 def add(text: str | None, program: str, file: str) -> str:
-    """Return the text with the server. None: no file.
+    """Return the text with the server. `text`: None if there is no file.
 
-    Raises: ConfigError if the text cannot be read, or a server of another kind has our name.
+    Raises: ConfigError if the text cannot be parsed, or another server has our name.
     """
     entry = {"command": program, "args": _ARGUMENTS}
     before = None if text is None else remove(text, file)
@@ -44,7 +44,7 @@ def add(text: str | None, program: str, file: str) -> str:
 def remove(text: str, file: str) -> str | None:
     """Return the text without the server; None if the file was created for it.
 
-    Raises: ConfigError if the text cannot be read.
+    Raises: ConfigError if the text cannot be parsed.
     """
     root = _parse(text, file)
     servers = root.get(_SERVERS) if root else None
@@ -56,7 +56,7 @@ def remove(text: str, file: str) -> str | None:
 
 
 def is_ours(entry: object) -> bool:
-    """Return whether an entry starts `gitgates mcp`, wherever that is installed."""
+    """Return whether an entry starts `gitgates mcp`, wherever gitgates is installed."""
     if not isinstance(entry, dict) or entry.keys() - {"command", "args", "type", "env"}:
         return False
     program = str(entry.get("command", "")).replace("\\", "/").rpartition("/")[2]

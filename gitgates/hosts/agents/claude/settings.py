@@ -1,4 +1,4 @@
-"""Claude Code's settings, where they differ from other agents': its plugin, and sub-agents. Pure.
+"""What is special in Claude Code's settings: its plugin, and sub-agents. Pure.
 
 Source: recorded from Claude Code 2.1.329.
 """
@@ -25,13 +25,13 @@ _SUPPORT = {"darwin": "/Library/Application Support/ClaudeCode"}.get(sys.platfor
 _MANAGED_ONLY = "allowManagedHooksOnly"
 
 BARE = bare(HOST.NAME)
-# In our plugin, which may be there where we are not: then it must not show.
+# In our plugin, which may be installed without gitgates: then it must do nothing.
 PLUGIN = guarded(BARE)
 _WAITING = "gitgates: running the gates"
-# What the client waits, where the settings say nothing.
+# How long the client waits by default.
 _USUAL_OF = {"UserPromptSubmit": 30.0, "SessionEnd": 1.5}
-# What a hook of ours and its group may have: if the client finds another type, it leaves it
-# out, and with `if`, `async` or another shell, it may not run it, or not wait for it.
+# The keys that our hooks and their groups may have: the client ignores a hook with a wrong type,
+# and with `if`, `async` or another shell, it may not run it, or not wait for it.
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "command", "matcher", "statusMessage"), (str,)),
     "timeout": (int, float),
@@ -39,7 +39,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _AS_IF_NOT_SAID = (None, False, "", "bash")
 
 
-# A file of that name would take the place of the client's own agent.
+# A file with such a name would replace the client's own agent.
 _CLIENTS_OWN = ("general-purpose", "explore", "plan", "statusline-setup", "claude")
 
 
@@ -47,7 +47,7 @@ class ClaudeSettings(AgentSettings):
     """Claude Code's settings."""
 
     MANAGED = f"{_SUPPORT or '/etc/claude-code'}/managed-settings.json"
-    # In a repository: settings and the hooks of plugins, and what defines agents.
+    # In a repository: settings, plugins' hooks, and definitions of agents.
     SETTINGS_PATH = re.compile(r"(?:^|/)\.claude/settings[\w.-]*\.json$|(?:^|/)hooks/hooks\.json$")
     AGENT_PATH = re.compile(r"(?:^|/)\.claude/agents/.+\.md$")
     AGENTS = "agents"
@@ -55,7 +55,7 @@ class ClaudeSettings(AgentSettings):
     TAKE_PLUGIN_OUT = "in Claude Code: /plugin uninstall gitgates"
 
     def more_of(self, kind: EventKind) -> dict[str, Any]:
-        """Return what the client shows meanwhile, if that may take long."""
+        """Return the message that the client shows while a slow hook runs."""
         return {"statusMessage": _WAITING} if kind in GATES_OWN_TIME else {}
 
     def read(self, text: str, file: str, scope: str = "") -> HookSettings:
@@ -77,7 +77,7 @@ class ClaudeSettings(AgentSettings):
         )
 
     def hook_of(self, event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
-        """Return one hook, and what keeps the client from waiting for it."""
+        """Return a hook, with what keeps the client from waiting for it."""
         hook = super().hook_of(event, group, handler)
         has_timeout = isinstance(handler.get("timeout"), int | float)
         return hook._replace(
@@ -89,28 +89,28 @@ class ClaudeSettings(AgentSettings):
         )
 
     def plugin(self) -> HookSettings:
-        """Return what the plugin says; its command tolerates a missing gitgates."""
+        """Return the plugin's hooks; their command tolerates a missing gitgates."""
         settings = self.read(packaged("hooks/hooks.json"), "hooks.json")
         return settings._replace(
             hooks=tuple(hook._replace(command=BARE) for hook in settings.hooks)
         )
 
     def agent_definitions(self, name: str, model: str) -> dict[str, str]:
-        """Return the files of the agent and the command of the plugin: path → text."""
+        """Return the files for the plugin's agent and command: path → text."""
         skill, agent = definitions.plugin_skill(), definitions.plugin_agent()
         command = packaged(f"skills/{skill}/SKILL.md").replace(f"`gitgates:{agent}`", f"`{name}`")
         agents = {}
         if self.may_define(name):
             agents = {f"{self.AGENTS}/{name}.md": definitions.definition(name, model)}
-        # No skill, whose name would hide one of the client's own; the folder is the plugin's name.
+        # Not a skill: its name would hide one of the client's. The folder has the plugin's name.
         return {**agents, f"commands/gitgates/{skill}.md": command}
 
     def may_define(self, name: str) -> bool:
-        """Return whether a gitgates file can define that agent: not for a plugin, or a pattern."""
+        """Return whether a gitgates file can define that agent: not a plugin's, or a pattern."""
         return definitions.can_be_named(name, _CLIENTS_OWN)
 
     def agent_name(self, text: str) -> str:
-        """Return the name of the sub-agent that a file defines; empty if none."""
+        """Return the name of the sub-agent that a file defines; empty if there is none."""
         return definitions.name_in(text)
 
 
@@ -118,7 +118,7 @@ Settings = ClaudeSettings
 
 
 def _why_not_awaited(group: dict[str, Any], handler: dict[str, Any]) -> str:
-    """Return what keeps the client from running a hook, or from waiting for it."""
+    """Return what keeps the client from running a hook, or from waiting for it; or ""."""
     for key, value in {**handler, "matcher": group.get("matcher", "")}.items():
         types = _TYPES.get(key)
         if type(value) not in types if types else value not in _AS_IF_NOT_SAID:
