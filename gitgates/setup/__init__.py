@@ -1,1 +1,1 @@
-"""Set up a project: find its checks, install hooks, diagnose."""
+"""Set up a project: find its checks, install hooks, convert, and diagnose."""

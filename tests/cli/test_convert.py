@@ -52,7 +52,7 @@ def test_a_new_file(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "gitgates.toml: added 2 gates: check, test; added 1 hook: pre-commit\n"
         "next: gitgates check\nthen uninstall lefthook, as its commands would run twice\n"
     )
-    assert told == "lefthook.yml: output: only about lefthook's output\n"
+    assert told == "lefthook.yml: output: it only affects lefthook's output\n"
 
 
 def test_what_is_there_stays(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,9 +42,10 @@ def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
         if _LEFT_OUT & options.keys() or options.get("skip") is True:
             continue
         for entry in _in_order(options):
-            reasons = [*_reasons("job", entry, {})]
+            is_left_out = bool(_LEFT_OUT & entry.keys())
+            reasons = [f"{'left out: ' * is_left_out}{why}" for why in _reasons("job", entry, {})]
             try:
-                if not (_LEFT_OUT & entry.keys() or entry.get("skip") is True):
+                if not is_left_out and entry.get("skip") is not True:
                     jobs.append(_job(entry, hook, settings))
             except (_NoGateError, NoPatternError) as error:
                 reasons = [f"left out: {error}"]

@@ -1,1 +1,1 @@
-"""Discover the checks of a project. Cold; pure except for `project.py`, which reads."""
+"""Find a project's checks, try them, and propose them as gates."""

@@ -1,1 +1,1 @@
-"""Diagnose whether the gates run, and how to fix what keeps them from it."""
+"""Diagnose why gates do not run, and how to fix it."""

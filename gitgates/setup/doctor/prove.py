@@ -1,7 +1,7 @@
 """Test that a failing gate blocks, for each installed host, in a throwaway repository.
 
-What is installed is run as it is, in a repository that is thrown away: first with a gate that
-passes, because a hook that refuses everything proves nothing, then with one that fails.
+The installed hooks run unchanged in that repository: first with a gate that passes, because a hook
+that refuses everything proves nothing, and then with a gate that fails.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _SETUP = """\
 git init -q --template= . && cat >>.git/config && mkdir -p .git/hooks &&
 git add -A && git commit -q -m settings
 """
-# What names another repository, or another run of ours.
+# Variables that name another repository, or another run of gitgates.
 _ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN", "PRE_COMMIT")
-# Hooks that a commit or a push fires, the nearest to a person's work first.
+# Hooks that a commit or a push runs, the earliest first.
 _PROVABLE_HOOKS = ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-push")
 _KEPT = f"{GATE}-kept"
 _COMMIT = "git add -A && git commit -q -m work"
@@ -52,11 +52,11 @@ _PUSH = (
 
 
 def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[Finding]:
-    """Try each installed host; return one finding for each, or that there is none.
+    """Try each installed host; return a finding for each, or that there is none.
 
-    `findings`: what was found without trying. `only`: a coding agent, if others are not tried.
+    `findings`: those of the checks. `only`: the coding agent to try; empty: all hosts.
 
-    Raises: GitError if no repository can be made to try them in.
+    Raises: GitError if no repository can be created to try them in.
     """
     proofs = [] if only else [*_prove_git(subject.current)]
     proofs += _try_agents(subject, findings, (only,) if only else AGENTS)
@@ -75,11 +75,11 @@ def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[
     return [fine._replace(what=what)]
 
 
-# A repository to try hosts in
+# The throwaway repository
 
 
 class Throwaway:
-    """A repository that has one gate."""
+    """A repository with one gate."""
 
     def __init__(self, scratch_abs: str, env: Mapping[str, str]) -> None:
         self.root_abs = os.path.join(scratch_abs, "work")
@@ -88,10 +88,12 @@ class Throwaway:
         clean = {name: env[name] for name in names}
         started = [agent_host(agent).ENVIRONMENT.project for agent in AGENTS]
         self._env = clean | {name: self.root_abs for name in started if name}
-        self._env["XDG_STATE_HOME"] = os.path.join(scratch_abs, "state")  # or save points stay
+        self._env["XDG_STATE_HOME"] = os.path.join(
+            scratch_abs, "state"
+        )  # else save points would remain
 
     def change(self, *, passes: bool) -> None:
-        """Change a file, and let the gate pass from now on, or fail."""
+        """Change a file, and make the gate pass or fail from now on."""
         self.write("work", f"done: {passes}\n".encode())
         if passes:
             open(self.passes_abs, "wb").close()
@@ -99,7 +101,7 @@ class Throwaway:
             os.unlink(self.passes_abs)
 
     def write(self, name: str, content: bytes, mode: int = 0o644) -> None:
-        """Write a file of the repository."""
+        """Write a file in the repository."""
         path_abs = os.path.join(self.root_abs, name)
         os.makedirs(os.path.dirname(path_abs), exist_ok=True)
         with open(path_abs, "wb") as file:
@@ -107,7 +109,7 @@ class Throwaway:
         os.chmod(path_abs, mode)
 
     def run(self, script: str, stdin: bytes = b"") -> CompletedProcess:
-        """Run a script here, as a host would, with a deadline; what it started is ended then."""
+        """Run a script here, as a host would; at the deadline, all its processes are ended."""
         argv = ("/bin/sh", "-c", 'cd "$0" && exec sh -c "$1"', self.root_abs, script)
         try:
             return call_detached(argv, self._env, stdin, LONGEST_S)
@@ -116,12 +118,12 @@ class Throwaway:
 
 
 def _last_line(process: CompletedProcess) -> str:
-    """Return the last line that a process printed for a person."""
+    """Return the last line that a process printed on standard error."""
     return os.fsdecode(process.stderr).strip().rpartition("\n")[2]
 
 
 def _can_start(script_abs: str) -> bool:
-    """Return whether a script can be started where it lies: not if that is mounted `noexec`."""
+    """Return whether a script can be started in its folder: not if that is mounted `noexec`."""
     with open(script_abs, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\n")
     os.chmod(script_abs, 0o700)
@@ -133,12 +135,12 @@ def _can_start(script_abs: str) -> bool:
 
 @contextmanager
 def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
-    """Yield a repository whose gate is of a hook; it is removed after its `with`.
+    """Yield a repository with a gate in a hook; it is removed after the `with` block.
 
-    Raises: GitError if none can be made.
+    Raises: GitError if it cannot be created.
     """
     with tempfile.TemporaryDirectory(prefix="gitgates-doctor-") as scratch:
-        # Links on the way would make two names of one folder.
+        # Links in the path would give the folder two names.
         scratch_abs = os.path.realpath(scratch)
         if not _can_start(f"{scratch_abs}/can-start"):
             raise GitError(  # git ignores such hooks
@@ -162,7 +164,7 @@ def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
 
 
 def _prove_git(worktree: Worktree) -> Iterator[Finding]:
-    """Try our shim, the framework's hook that runs our stage, and the hooks that our shim runs."""
+    """Try our shim, the framework's hook that runs gates, and the hooks that our shims run."""
     folder_abs = worktree.folder.path_abs
     files = [read_hook(os.path.join(folder_abs, hook)) for hook in _PROVABLE_HOOKS]
     shims = [file for file in files if file.kind == "shim" and may_start(file, worktree.repo)]
@@ -187,9 +189,9 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
 
 
 def _try_kept(file: HookFile, worktree: Worktree) -> Finding:
-    """Try whether the previous hook is run, by its name, and can refuse.
+    """Try whether the previous hook runs with its own name, and can refuse.
 
-    A shell script replaces it: the hook itself does not belong in a throwaway.
+    A shell script replaces it, because the hook itself may do anything.
     """
     script = f'#!/bin/sh\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'.encode()
     with _throwaway_with(file, worktree.repo.env) as repo:
@@ -205,17 +207,17 @@ def _try_kept(file: HookFile, worktree: Worktree) -> Finding:
 
 @contextmanager
 def _throwaway_with(file: HookFile, env: Mapping[str, str]) -> Iterator[Throwaway]:
-    """Yield a repository that has a hook as it is installed."""
+    """Yield a repository with an installed hook."""
     with _throwaway(file.hook, env) as repo:
         mode = os.stat(file.path_abs).st_mode & 0o777
         repo.write(f".git/hooks/{file.hook}", content(file.path_abs), mode)
-        # As install-hooks prints it: the repository's own file could start anything.
+        # As install-hooks prints it, because the repository's own file could start anything.
         repo.write(FILE, f"repos:\n{of_framework((file.hook,), FILE)}".encode())
         yield repo
 
 
 def _refusal(repo: Throwaway, hook: str, *, passes: bool) -> str:
-    """Return git's message if it refuses to commit or to push, else ""."""
+    """Return git's message if it refuses to commit or to push; else ""."""
     repo.change(passes=passes)
     process = repo.run(_PUSH if hook == "pre-push" else _COMMIT)
     if process.exit_status == 0:
@@ -228,11 +230,11 @@ def _refusal(repo: Throwaway, hook: str, *, passes: bool) -> str:
 
 
 def _try_agents(subject: Subject, findings: list[Finding], names: Iterable[str]) -> list[Finding]:
-    """Try our program at an event of each settings file that starts it; return a finding for each.
+    """Try our program at an event in each settings file that starts it; return a finding for each.
 
-    It runs in our own environment, not in the `env` of the settings, and a program that is not ours
-    is not started: a repository that was cloned may have brought either. A block proves nothing
-    where the client, as `findings` say, does not run our hook, or does not wait for it.
+    It runs in our own environment, not with the settings' `env`, and only this gitgates is started:
+    a cloned repository may contain other values. A block proves nothing if, according to
+    `findings`, the client does not run our hook or does not wait for it.
     """
     gated = [hook.name for hook in subject.config.hooks if hook.gates] if subject.config else []
     wrong = {f.where for f in findings if (f.check, f.severity) == ("agent", "problem")}
@@ -249,7 +251,7 @@ def _try_agents(subject: Subject, findings: list[Finding], names: Iterable[str])
 
 
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
-    """Try the most important event: one with gates."""
+    """Try the most important event with gates."""
     host, client = agent_host(source.agent), agent_settings(source.agent)
     provable = [HOOK_OF[kind] for kind in host.PROTOCOL.provable]
     own_hooks = {hook.event: hook.command for hook in source.own_hooks if hook.event in provable}
@@ -266,7 +268,7 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
         return wrong._replace(what=f"not tested: {program} is not the gitgates of this machine")
     answers = []
     with _throwaway(event, env) as repo:
-        for passes in (True, False):  # each in a session of its own
+        for passes in (True, False):  # each in its own session
             session = f"gitgates-doctor-{passes}"
             sample = partial(client.sample, root_abs=repo.root_abs, session=session)
             if host.has("session-start"):

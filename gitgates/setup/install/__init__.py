@@ -1,1 +1,1 @@
-"""Install hooks and settings where hosts look for them, and uninstall them."""
+"""Install hooks into git's folders and agents' settings, and uninstall them."""

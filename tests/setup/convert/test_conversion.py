@@ -96,9 +96,9 @@ JOB: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "tags": ({"tags": "slow"}, {}, "tags: gates have no tags"),
     "a terminal": ({"interactive": True}, None, "interactive: a gate has no terminal"),
     "a condition": ({"only": [{"ref": "main"}]}, None, "only: gates have no conditions"),
-    "an exception": ({"skip": ["merge"]}, {}, "skip: gates have no conditions, so it runs there"),
+    "an exception": ({"skip": ["merge"]}, {}, "skip: gates have no conditions, so it always runs"),
     "never": ({"skip": True}, None, "skip: it never runs"),
-    "files of a command": ({"files": "git ls-files"}, None, "files: a gate gets the paths of"),
+    "files of a command": ({"files": "git ls-files"}, None, "left out: files: a gate"),
     "all files": ({"run": "./a {all_files}"}, None, "name the folders in its command"),
     "an unknown key": ({"later": 1}, {}, "later: unknown, so it is not converted"),
     "a glob that is none": ({"glob": "a[!b]"}, None, "has no counterpart in a pattern"),
@@ -173,7 +173,7 @@ jobs = [{run = "x"}]
     }
     assert [*conversion.notes] == [
         "lefthook.toml: extends: the files that it names are not read; copy their jobs",
-        "lefthook.toml: output: only about lefthook's output",
+        "lefthook.toml: output: it only affects lefthook's output",
         "lefthook.toml: lint: unknown, so it is not converted",
         (
             "lefthook.toml: pre-commit: exclude_tags: gates have no tags; remove the gates that it "
