@@ -105,9 +105,11 @@ _CARGO_SECTION_CHARS = 4000  # of the output of one test, to find why it failed
 
 def _cargo(text: str) -> Iterator[ParsedFailure]:
     """Yield errors of the compiler, tests that failed, and files that are not formatted."""
-    failures = [*_cargo_compile_errors(text), *_cargo_tests(text)]
-    failures += [_cargo_unformatted(match) for match in _CARGO["format"].finditer(text)]
-    yield from failures or _cargo_other_errors(text)
+    yield from _cargo_compile_errors(text)
+    yield from _cargo_tests(text)
+    for match in _CARGO["format"].finditer(text):
+        title, path = f"not formatted: {match['path']}", match["path"]
+        yield ParsedFailure(title=title, identity=title, path=path, shown="not formatted")
 
 
 def _cargo_compile_errors(text: str) -> Iterator[ParsedFailure]:
@@ -122,17 +124,6 @@ def _cargo_compile_errors(text: str) -> Iterator[ParsedFailure]:
             path=path,
             rule=code.strip("[]"),
         )
-
-
-def _cargo_unformatted(match: re.Match[str]) -> ParsedFailure:
-    title = f"not formatted: {match['path']}"
-    return ParsedFailure(title=title, identity=title, path=match["path"], shown="not formatted")
-
-
-def _cargo_other_errors(text: str) -> Iterator[ParsedFailure]:
-    for match in _CARGO["other"].finditer(text):
-        if not _CARGO["sums_up"].match(match["message"]):
-            yield ParsedFailure(title=match[0], message=match["message"])
 
 
 def _cargo_tests(text: str) -> Iterator[ParsedFailure]:

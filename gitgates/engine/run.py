@@ -125,7 +125,6 @@ class _Run:
         self.durations: Mapping[str, float] | None = None  # gate → how long it took earlier, in s
         self.is_cancelled = False  # by a gate that has blocked or stopped the run
         self.waits_since = 0.0  # that nothing runs, by the monotonic clock; 0: something does
-        self.has_reported_wait = False
         self.waiting: dict[str, tuple[float, int]] = {}  # gate → since when, the place told last
         isolation = context.isolation
         self.detector = ChangeDetector(
@@ -228,12 +227,9 @@ class _Run:
 
     def _report_wait(self, *, waits: bool) -> None:
         """Report once that nothing runs, because other runs are waited for."""
-        if not waits:
-            self.waits_since = 0.0
-        elif not self.waits_since:
-            self.waits_since = time.monotonic()
-        elif time.monotonic() - self.waits_since > _PATIENCE_S and not self.has_reported_wait:
-            self.has_reported_wait = True
+        self.waits_since = (self.waits_since or time.monotonic()) if waits else 0.0
+        if waits and time.monotonic() - self.waits_since > _PATIENCE_S:
+            self.waits_since = float("inf")
             self.listener.message("waiting for other gitgates runs of yours to finish")
 
     def _partial_decision(self) -> Decision:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 VERSION = 2
 _VERSIONS = (1, VERSION)  # that can be read
 _MOST = 1e12  # seconds, bytes
+_TYPES = {"string": str, "true or false": bool, "object": dict}
+_ITEMS = {"list of strings": str, "list of pairs": list, "list of objects": dict}
 LONGEST_FIXES = 2000  # characters
 WITH_OUTPUT = 20  # attempts: each is written again with every one that follows
 
@@ -427,17 +429,12 @@ def _has(value: object, fields: Fields) -> bool:
     )
 
 
-def _fits(value: object, kind: str) -> bool:
+def _fits(value: Any, kind: str) -> bool:  # noqa: ANN401 - any JSON
+    if kind in _ITEMS:
+        return isinstance(value, list) and all(isinstance(item, _ITEMS[kind]) for item in value)
     if kind == "numbers by name":
         return isinstance(value, dict) and all(_fits(number, "number") for number in value.values())
-    if isinstance(value, bool | str | dict):
-        return isinstance(
-            value, {"string": str, "true or false": bool, "object": dict}.get(kind, ())
-        )
-    if isinstance(value, int | float):  # JSON has no infinity, but Python reads and writes one
-        is_right = kind == "number" or (kind == "whole number" and isinstance(value, int))
-        return is_right and abs(value) < _MOST
-    items = {"list of strings": str, "list of pairs": list, "list of objects": dict}
-    if not isinstance(value, list) or kind not in items:
-        return False
-    return all(isinstance(entry, items[kind]) for entry in value)
+    if kind in _TYPES:
+        return isinstance(value, _TYPES[kind])
+    # JSON has no infinity, but Python reads and writes one.
+    return type(value) in (int, float if kind == "number" else int) and abs(value) < _MOST
