@@ -26,7 +26,7 @@ _MOST_PATHS = 200_000
 _MOST_HELD = 10_000  # calls of a process whose parent is not yet known
 _MOST_LINKS = 40  # in one path. Source: path_resolution(7)
 _LEFT_OUT = ("/proc/", "/sys/", "/dev/")
-_COUNTS = "/dev/shm/"  # noqa: S108 - it may contain the user's files
+_SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - it may contain the user's files
 # A process's folders and files, under another name.
 _MAGIC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd/\d+)/.|/dev/fd/\d+/.")
 
@@ -344,7 +344,7 @@ class _Reads:
 
 
 def _is_left_out(path: str) -> bool:
-    leads_out = path.startswith(_COUNTS) or "/../" in path
+    leads_out = path.startswith(_SHARED_MEMORY) or "/../" in path
     return f"{path}/".startswith(_LEFT_OUT) and not leads_out
 
 

@@ -147,7 +147,7 @@ def started(program: str, words: list[str]) -> Iterator[Started]:
         if rest is not None:
             options = words[: len(words) - len(_after_options(row, rest)[1])]
             folder = _folder(row, options)
-            yield from (command._replace(folder=folder) for command in _of_row(row, rest))
+            yield from (command._replace(folder=folder) for command in _started_by(row, rest))
 
 
 def _folder(row: Starter, words: list[str]) -> str:
@@ -173,7 +173,7 @@ def _after_verb(row: Starter, words: list[str]) -> list[str] | None:
     return None
 
 
-def _of_row(row: Starter, words: list[str]) -> Iterator[Started]:
+def _started_by(row: Starter, words: list[str]) -> Iterator[Started]:
     env, rest = _after_options(row, words)
     begun = Started(env=env)
     for at in _option_places(row, words, len(words) - len(rest)):
@@ -192,10 +192,10 @@ def _of_row(row: Starter, words: list[str]) -> Iterator[Started]:
         rest = rest[row.before :]
         rest = rest[1:] if rest[:1] == ["--"] else rest
     if rest:
-        yield from _at_the_end(row, begun, rest)
+        yield from _after_all_options(row, begun, rest)
 
 
-def _at_the_end(row: Starter, begun: Started, rest: list[str]) -> Iterator[Started]:
+def _after_all_options(row: Starter, begun: Started, rest: list[str]) -> Iterator[Started]:
     """Yield the commands after a program's options."""
     match row.command:
         case "rest" | "dashes":

@@ -269,7 +269,7 @@ class _Shell:
             case kind if kind in _SUBSHELLS:
                 folder = self._folder()
                 self._visit_all(node.named_children, context)
-                self._go_back(folder)
+                self._restore_folder(folder)
             case _:
                 self._visit_children(node, context)
 
@@ -280,7 +280,7 @@ class _Shell:
                 folder = self._folder()
                 self._visit(child, context)
             elif child.type == "&":  # the command before it runs in a subshell
-                self._go_back(folder)
+                self._restore_folder(folder)
 
     def _watch_clock(self) -> None:
         if time.monotonic() > self._until:
@@ -326,9 +326,9 @@ class _Shell:
             elif child.type != "$":  # in $"text", the grammar takes it for a separate word
                 words += self._words(child)
         words += context.words
-        self._add(self._placed(context)._replace(words=tuple(words), env=env))
+        self._add(self._with_folder(context)._replace(words=tuple(words), env=env))
 
-    def _placed(self, command: SimpleCommand) -> SimpleCommand:
+    def _with_folder(self, command: SimpleCommand) -> SimpleCommand:
         """Return a command with its folder."""
         return command._replace(cwd=self._cwd, fallback=self._fallback, files=tuple(self._files))
 
@@ -348,7 +348,7 @@ class _Shell:
             elif body.type not in _REDIRECTS:
                 self._visit(body, inner)
         if len(self.commands) == at:
-            self.commands.append(self._placed(inner))
+            self.commands.append(self._with_folder(inner))
         last = self.commands[-1]
         # What follows on the line where a here-document begins is a part of that for the grammar.
         for child in redirects:
@@ -403,7 +403,7 @@ class _Shell:
                 before = context._replace(stdin=output, fed=fed)
             at, folder = len(self.commands), self._folder()
             self._visit(child, before)
-            self._go_back(folder)  # each part runs in a subshell
+            self._restore_folder(folder)  # each part runs in a subshell
             last = self.commands[-1] if len(self.commands) > at else None
 
     def _loop(self, node: Node, context: SimpleCommand) -> None:
@@ -493,7 +493,7 @@ class _Shell:
         unset = plain if program == "unset" else ()
         self._exported |= {home: "" for home in HOMES if home in unset}
         if program in ("cd", "pushd", "popd"):
-            self._go(program, [word for word in rest if word == "-" or word in plain])
+            self._change_folder(program, [word for word in rest if word == "-" or word in plain])
         elif program == "set":
             self._ends_at_failure |= any(re.fullmatch(r"-[a-z]*e[a-z]*", word) for word in rest)
         elif program in ("export", "declare", "typeset"):
@@ -501,12 +501,12 @@ class _Shell:
         elif program in SHELLS:
             script = _script_of(rest) or (_file_of(command, plain) if plain else command.stdin)
             is_given = command.is_fed and script == _PLACEHOLDER  # by xargs
-            self._nested(command.stdin if is_given else script, command)
+            self._read_nested(command.stdin if is_given else script, command)
         elif program in ("source", "."):
-            self._nested(_file_of(command, plain), command)
+            self._read_nested(_file_of(command, plain), command)
         elif program in ("eval", "trap", "alias"):
             scripts = {"eval": " ".join(rest), "trap": "".join(plain[:1])}
-            self._nested(
+            self._read_nested(
                 scripts.get(program, "\n".join(word.partition("=")[2] for word in rest)), command
             )
         elif program == "find":
@@ -522,13 +522,13 @@ class _Shell:
             self._start(command, program, rest)
 
     def _find(self, command: SimpleCommand, rest: list[str]) -> None:
-        for words, fed in _of_find(rest):
+        for words, fed in _commands_of_find(rest):
             self._add(command._replace(words=words, fed=fed, is_fed=True))
 
     def _start(self, command: SimpleCommand, program: str, rest: list[str]) -> None:
         """Read the commands that a program starts."""
         if program == "git":
-            self._aliased(command, rest)
+            self._read_alias(command, rest)
         placeholder = _placeholder_of(rest) if program == "xargs" else ""
         for inner in started(program, rest):
             begun = command._replace(
@@ -542,9 +542,9 @@ class _Shell:
             if inner.words:
                 self._add(begun)
             else:
-                self._nested(inner.text, begun)
+                self._read_nested(inner.text, begun)
 
-    def _aliased(self, command: SimpleCommand, words: list[str]) -> None:
+    def _read_alias(self, command: SimpleCommand, words: list[str]) -> None:
         """Read what a git alias expands to; git expands no alias in it."""
         call, alias_of = git_call(words), self._alias_of
         text = alias_of(call.verb) if call.verb.replace("-", "").isalnum() else ""
@@ -552,10 +552,10 @@ class _Shell:
             before = words[: len(words) - len(call.rest) - 1]
             shell = text[1:] if text.startswith("!") else f"git {join(before)} {text}"
             self._alias_of = lambda _verb: ""
-            self._nested(f"{shell} {join(call.rest)}", command)
+            self._read_nested(f"{shell} {join(call.rest)}", command)
             self._alias_of = alias_of
 
-    def _go(self, program: str, goals: list[str]) -> None:
+    def _change_folder(self, program: str, goals: list[str]) -> None:
         """Change the folder as the shell does."""
         previous = self._cwd
         if program == "popd" or (program == "pushd" and not goals):
@@ -581,20 +581,20 @@ class _Shell:
             if name in self._variables:
                 self._exported[name] = self._variables[name]
 
-    def _nested(self, text: str, command: SimpleCommand) -> None:
+    def _read_nested(self, text: str, command: SimpleCommand) -> None:
         if UNKNOWN != text != "":
             exported = self._exported
             self._exported = {**self._exported, **command.env}
             folder = self._folder()
             fed = SimpleCommand(fed=command.fed, stdin=command.stdin) if command.is_fed else _BARE
             self.script(text, fed)
-            self._go_back(folder)
+            self._restore_folder(folder)
             self._exported = exported
 
     def _folder(self) -> Folder:
         return Folder(self._cwd, self._last, self._fallback, tuple(self._stack))
 
-    def _go_back(self, folder: Folder) -> None:
+    def _restore_folder(self, folder: Folder) -> None:
         self._cwd, self._last, self._fallback = folder.cwd, folder.last, folder.fallback
         self._stack = list(folder.stack)
 
@@ -633,7 +633,7 @@ def _script_of(words: list[str]) -> str:
     return ""
 
 
-def _of_find(words: list[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _commands_of_find(words: list[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the commands that find starts, and the folders of the files that each is given."""
     fed = tuple(takewhile(lambda word: word not in _EXEC, words))
     spared = spared_by_find(fed)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _GRACE_S = 10.0  # longer than gates get to end
 
 
-def by(caller: str) -> tuple[str, ...]:
+def caller_option(caller: str) -> tuple[str, ...]:
     """Return the option that names the calling agent."""
     return (f"--caller={caller}",) if caller else ()
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 10  # others' files
 _RETRIED = ("failed", "timed-out")
-_ROUNDS = 4  # if this many counts go up and down, it is no accident
+_OSCILLATING_ROUNDS = 4  # if this many counts go up and down, it is no accident
 _OTHERS = (
     " A failure caused by them is not yours to fix: report it with `gitgates cannot-fix`, and "
     "name the file."
@@ -180,7 +180,7 @@ class StopAttempt:
         if ruling.outcome == BLOCKED:
             verdict = Verdict(BLOCK, to_agent=f"{text}\n\n{_TRY_AGAIN}")
         else:
-            verdict = self._let_go(f"gitgates let the agent stop {ruling.how}. {text}")
+            verdict = self._allow_stop(f"gitgates let the agent stop {ruling.how}. {text}")
         return self._keep(ruling, verdict, Decision(BLOCK, reason=why), statuses)
 
     def _rule(self, level: Level, statuses: Statuses, failures: FailuresByGate) -> Ruling:
@@ -336,9 +336,9 @@ class StopAttempt:
             is_asked = ruling.outcome == STOPPED  # a gate wants the agent stopped
             text = stop_text(report) if is_asked else person_text(report, ruling.how)
             return self._stop(feedback(report, _LATER), text)
-        return self._let_go(person_text(report, ruling.how) + f" Report: {self._run.run_abs}")
+        return self._allow_stop(person_text(report, ruling.how) + f" Report: {self._run.run_abs}")
 
-    def _let_go(self, text: str) -> Verdict:
+    def _allow_stop(self, text: str) -> Verdict:
         return Verdict(WARN, to_person=text, entries=(self._warning(text),))
 
     def _warning(self, text: str) -> WarningEntry:
@@ -361,9 +361,9 @@ def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
     """
     if len(rounds) > 1 and rounds[-1] and rounds[-1] != rounds[-2] and rounds[-1] in rounds[:-2]:
         return "the same failures recurred"
-    counts = [len(failed) for failed in rounds[-_ROUNDS:]]
+    counts = [len(failed) for failed in rounds[-_OSCILLATING_ROUNDS:]]
     steps = [after - before for before, after in pairwise(counts)]
     turns = [step * next_step < 0 for step, next_step in pairwise(steps)]
-    if len(counts) == _ROUNDS and all(turns):
+    if len(counts) == _OSCILLATING_ROUNDS and all(turns):
         return "the number of failures oscillates"
     return ""

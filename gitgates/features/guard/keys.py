@@ -22,7 +22,7 @@ def _answer_type(rule: Rule) -> v.ValueType:
 
     def parse(value: object) -> object:
         if isinstance(value, dict):
-            return tuple((pattern, _of_pattern(of_all, pattern, value)) for pattern in value)
+            return tuple((pattern, _pattern_answer(of_all, pattern, value)) for pattern in value)
         if not isinstance(value, str):
             expected = f"one of {', '.join(rule.answers)}, or a table of patterns with one each"
             raise v.BadValue(expected, f'Try {rule.name} = {{ "git clean *" = "ask" }}.')
@@ -32,7 +32,7 @@ def _answer_type(rule: Rule) -> v.ValueType:
     return v.ValueType(parse, {"anyOf": [of_all.json, table]})
 
 
-def _of_pattern(of_all: v.ValueType, pattern: str, table: dict[str, object]) -> object:
+def _pattern_answer(of_all: v.ValueType, pattern: str, table: dict[str, object]) -> object:
     if not pattern.strip():
         raise v.BadValue('patterns of commands, such as "git clean *"', keys=(pattern,))
     try:

@@ -139,11 +139,11 @@ def find_places(
             for goal in goals:
                 depth = len(goal) - len(form)  # positive: in the place; negative: around it
                 reaches = place.is_folder if depth > 0 else removes or not depth
-                if reaches and _begin_alike(goal, form, is_pattern=is_pattern):
+                if reaches and _is_prefix(goal, form, is_pattern=is_pattern):
                     yield place
 
 
-def _begin_alike(goal: list[str], form: list[str], *, is_pattern: bool) -> bool:
+def _is_prefix(goal: list[str], form: list[str], *, is_pattern: bool) -> bool:
     """Return whether one path is a prefix of the other; the first may be a pattern."""
     pairs = tuple(zip(goal, form, strict=False))
     if not is_pattern:

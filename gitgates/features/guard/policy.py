@@ -52,7 +52,11 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     """Refuse the tool call, or have the person asked, as the settings of the rule say."""
     kind = call.payload.tool_kind
     violations = (
-        _in_command(call) if kind == "shell" else _in_edit(call) if kind == "writes" else ()
+        _command_violations(call)
+        if kind == "shell"
+        else _edit_violations(call)
+        if kind == "writes"
+        else ()
     )
     rated = [
         (_ANSWERS.index(_answer_of(call.config, violation.rule)), violation)
@@ -84,7 +88,7 @@ def _answer_of(config: Config, rule: str) -> str:
 # Edits
 
 
-def _in_edit(call: Call) -> Iterable[Violation]:
+def _edit_violations(call: Call) -> Iterable[Violation]:
     from gitgates.features.guard.places import (
         Violation,
         find_places,
@@ -97,7 +101,7 @@ def _in_edit(call: Call) -> Iterable[Violation]:
     payload, places = call.payload, resolved(guarded_places(call, git_settings(call)))
     for path in payload.paths:
         for place in find_places(absolute(path, payload.cwd_abs), places):
-            if place.mention and not _is_about(place, payload):
+            if place.mention and not _changes_guarded_part(place, payload):
                 continue
             if place.rule == "gate_settings" and _has_invalid_config(call):
                 continue
@@ -111,7 +115,7 @@ def _has_invalid_config(call: Call) -> bool:
     return bool(inspect(call.repo.root_abs)[1])
 
 
-def _is_about(place: Place, payload: Payload) -> bool:
+def _changes_guarded_part(place: Place, payload: Payload) -> bool:
     """Return whether an edit changes the guarded part of a file."""
     if place.rule == "gate_settings":
         return _changes_table(place.path_abs, payload)
@@ -150,7 +154,7 @@ def _has_other_table(before: str, after: str) -> bool:
 # Commands
 
 
-def _in_command(call: Call) -> Iterable[Violation]:
+def _command_violations(call: Call) -> Iterable[Violation]:
     from gitgates.features.guard.places import (
         Violation,
         git_settings,

@@ -104,7 +104,7 @@ def find(text: str, context: Context) -> Iterator[Violation]:
     trouble = line.trouble
     repositories = Repositories(context.cwd_abs, context.common_dir_abs, UNKNOWN)
     for command in line.commands:
-        yield from _in_command(command, context, repositories)
+        yield from _command_violations(command, context, repositories)
         if time.monotonic() > until:
             trouble = NO_TIME
             break
@@ -112,19 +112,25 @@ def find(text: str, context: Context) -> Iterator[Violation]:
         yield Violation("unreadable", trouble)
 
 
-def _in_command(
+def _command_violations(
     command: SimpleCommand, context: Context, repositories: Repositories
 ) -> Iterator[Violation]:
-    violations = [*_in_words(command, context, repositories), *_in_paths(command, context)]
+    violations = [
+        *_word_violations(command, context, repositories),
+        *_path_violations(command, context),
+    ]
     if command.fallback:  # the command may run in that folder instead
         fallback = command._replace(cwd=command.fallback)
-        violations += [*_in_words(fallback, context, repositories), *_in_paths(fallback, context)]
+        violations += [
+            *_word_violations(fallback, context, repositories),
+            *_path_violations(fallback, context),
+        ]
     yield from violations
     if command.words[:1] == ("git",):
         repositories.note(command.cwd, list(command.words[1:]), command.env)
 
 
-def _in_words(
+def _word_violations(
     command: SimpleCommand, context: Context, repositories: Repositories
 ) -> Iterator[Violation]:
     words = _plain_program(command.words)
@@ -134,11 +140,11 @@ def _in_words(
     # Outside a repository git does nothing; another program may enter a repository.
     is_meant = bool(is_ours) if is_git else is_ours is not False
     if is_meant:
-        for rule, what in _in_env({**command.env, **_exported(words)}, program, context):
+        for rule, what in _env_violations({**command.env, **_exported(words)}, program, context):
             yield Violation(rule, what)
     text = " ".join(words).replace(UNKNOWN, "…")
-    for rule in _rules_of(words, command, context) if words else ():
-        if is_meant or rule == "nested_agent" or (is_git and _is_for_all(words)):
+    for rule in _rules_for_words(words, command, context) if words else ():
+        if is_meant or rule == "nested_agent" or (is_git and _changes_global_settings(words)):
             yield Violation(rule, text)
     if words and context.runs_without_hooks(words[0], words[1:], command.env):
         yield Violation("agent_settings", text)
@@ -156,12 +162,12 @@ def _exported(words: list[str]) -> dict[str, str]:
     return {name: value for name, equals, value in pairs if equals}
 
 
-def _is_for_all(words: list[str]) -> bool:
+def _changes_global_settings(words: list[str]) -> bool:
     """Return whether a git command changes settings that apply to every repository."""
     return "config" in words and not {"--global", "--system"}.isdisjoint(words)
 
 
-def _in_paths(command: SimpleCommand, context: Context) -> Iterator[Violation]:
+def _path_violations(command: SimpleCommand, context: Context) -> Iterator[Violation]:
     words = _plain_program(command.words)
     for path, removes in touched(words, command):
         if any(place in path for place in _OUR_PROGRAM):
@@ -204,14 +210,16 @@ def _plain_program(words: tuple[str, ...]) -> list[str]:
     return [program, *rest]
 
 
-def _in_env(env: Mapping[str, str], program: str, context: Context) -> Iterator[tuple[str, str]]:
+def _env_violations(
+    env: Mapping[str, str], program: str, context: Context
+) -> Iterator[tuple[str, str]]:
     for name, value in env.items():
         assignment = f"{name}={value}".replace(UNKNOWN, "…")
-        if program and _is_guarded(name, value, program, context):
+        if program and _is_guarded_variable(name, value, program, context):
             yield "skip_variables", assignment
         elif name.startswith("GIT_CONFIG_KEY_"):
             key, number = value, name.removeprefix("GIT_CONFIG_KEY_")
-            for rule in _of_setting(key, env.get(f"GIT_CONFIG_VALUE_{number}", ""), context):
+            for rule in _setting_rules(key, env.get(f"GIT_CONFIG_VALUE_{number}", ""), context):
                 yield rule, assignment
         elif name == "GIT_CONFIG_PARAMETERS":
             for key, rule in {**_SETTINGS, _HOOK: "hooks_path"}.items():
@@ -221,7 +229,7 @@ def _in_env(env: Mapping[str, str], program: str, context: Context) -> Iterator[
             yield "hooks_path", assignment
 
 
-def _is_guarded(name: str, value: str, program: str, context: Context) -> bool:
+def _is_guarded_variable(name: str, value: str, program: str, context: Context) -> bool:
     """Return whether a variable switches hooks off, or changes the agent's identity."""
     if name in _IDENTITY:
         return value != context.env.get(name, "")
@@ -231,12 +239,12 @@ def _is_guarded(name: str, value: str, program: str, context: Context) -> bool:
     return bool(value) and (not disabling or value in disabling)
 
 
-def _rules_of(words: list[str], command: SimpleCommand, context: Context) -> Iterator[str]:
+def _rules_for_words(words: list[str], command: SimpleCommand, context: Context) -> Iterator[str]:
     """Yield the rules that a command's words violate, apart from those about paths."""
     program, *rest = words
     plain = tuple(word for word in rest if not word.startswith("-"))
     if program == "git":
-        yield from _of_git(rest, command, context)
+        yield from _git_rules(rest, command, context)
     elif "--help" in rest:
         return
     elif plain[:1] == (_UNINSTALLS.get(program),) or _uninstalls(program, rest, plain):
@@ -270,23 +278,23 @@ def _package(word: str) -> str:
     return f"{word[:1]}{name}".partition("==")[0]
 
 
-def _of_git(words: list[str], command: SimpleCommand, context: Context) -> Iterator[str]:
+def _git_rules(words: list[str], command: SimpleCommand, context: Context) -> Iterator[str]:
     call = git_call(words)
     for setting in call.settings:
         key, _, value = setting.partition("=")
-        yield from _of_setting(key, value, context)
+        yield from _setting_rules(key, value, context)
     verb, rest = call.verb, list(call.rest)
     if skips_hooks(verb, rest):
         yield "no_verify"
     elif verb == "config":
-        yield from _of_git_config(rest, context)
+        yield from _git_config_rules(rest, context)
     elif verb == "update-index" and any(word in _HIDING for word in rest):
         yield "hidden_files"
     elif verb == "worktree" and _ends_worktree(call, command.cwd, context):
         yield "worktree"
     elif _writes_evidence(verb, rest):
         yield "state_folder"
-    elif _moves_base(verb, rest):
+    elif _sets_remote_ref(verb, rest):
         yield "signers"
 
 
@@ -313,19 +321,19 @@ def _writes_evidence(verb: str, words: list[str]) -> bool:
     )
 
 
-def _moves_base(verb: str, words: list[str]) -> bool:
+def _sets_remote_ref(verb: str, words: list[str]) -> bool:
     """Return whether a git command sets remote-tracking refs, which say who is trusted."""
     pairs = zip(["", *words], words, strict=False)
     plain = [word for before, word in pairs if word[:1] != "-" and before != "-m"]
     if verb == "remote":
         return plain[:1] == ["set-head"]
     if verb in ("fetch", "pull", "push"):
-        return any(_is_of_another(refspec, plain) for refspec in plain)
+        return any(_renames_remote_branch(refspec, plain) for refspec in plain)
     is_written = verb == "update-ref" or (verb == "symbolic-ref" and len(plain) > 1)
     return is_written and any(word.startswith("refs/remotes/") for word in plain[:1])
 
 
-def _is_of_another(refspec: str, words: list[str]) -> bool:
+def _renames_remote_branch(refspec: str, words: list[str]) -> bool:
     """Return whether a refspec writes a remote-tracking ref under another branch's name."""
     source, _colon, target = refspec.removeprefix("+").partition(":")
     ref, name = f"refs/{target.removeprefix('refs/')}", source.removeprefix("refs/heads/")
@@ -333,14 +341,16 @@ def _is_of_another(refspec: str, words: list[str]) -> bool:
     return ref.startswith("refs/remotes/") and ref not in own
 
 
-def _of_alias(text: str, context: Context) -> Iterator[str]:
+def _alias_rules(text: str, context: Context) -> Iterator[str]:
     """Yield the rules that an alias would violate, no matter where it is used."""
     everywhere = Repositories(context.cwd_abs, "", UNKNOWN)
     for command in read_command_line(text[1:] if text[:1] == "!" else f"git {text}").commands:
-        yield from (violation.rule for violation in _in_command(command, context, everywhere))
+        yield from (
+            violation.rule for violation in _command_violations(command, context, everywhere)
+        )
 
 
-def _of_git_config(words: list[str], context: Context) -> Iterator[str]:
+def _git_config_rules(words: list[str], context: Context) -> Iterator[str]:
     options: list[str] = []
     plain: list[str] = []
     while words:
@@ -352,13 +362,13 @@ def _of_git_config(words: list[str], context: Context) -> Iterator[str]:
         plain, writes = plain[1:], True
     is_read = any(word in _READING for word in options) or plain[:1] in (["get"], ["list"])
     if plain and not is_read and (writes or len(plain) > 1):
-        yield from _of_setting(plain[0], " ".join(plain[1:]), context)
+        yield from _setting_rules(plain[0], " ".join(plain[1:]), context)
 
 
-def _of_setting(key: str, value: str, context: Context) -> Iterator[str]:
+def _setting_rules(key: str, value: str, context: Context) -> Iterator[str]:
     key = key.lower()
     if key.startswith("alias."):
-        yield from _of_alias(value, context)
+        yield from _alias_rules(value, context)
     if f"{key}.".startswith(_HOOK):
         yield "hooks_path"
     # `git config --remove-section` names the section only.

@@ -99,7 +99,7 @@ def context_text(intent: Intent, recent: Sequence[str], budget: int) -> str:
         "Notes": tuple(line for line in intent.notes.splitlines() if line.strip()),
         "Recent changes": tuple(recent),
     }
-    head = f"<{_TAG}>\n{intent.id}: {_inert(intent.title)}\nPriority: {intent.priority}\n"
+    head = f"<{_TAG}>\n{intent.id}: {_neutralised(intent.title)}\nPriority: {intent.priority}\n"
     end = f"</{_TAG}>\n"
     room = max(budget, SMALLEST) - len(head) - len(end)
     text, omitted = _fitting(sections, room)
@@ -116,7 +116,7 @@ def _fitting(sections: Mapping[str, Sequence[str]], room: int) -> tuple[str, dic
     for title, items in sections.items():
         block = f"{title}:\n"
         for number, item in enumerate(items):
-            lines = "\n  ".join(map(_inert, item.strip().splitlines()))
+            lines = "\n  ".join(map(_neutralised, item.strip().splitlines()))
             if len(text) + len(block) + len(lines) + len("- \n") > room:
                 omitted[title] = len(items) - number
                 break
@@ -131,6 +131,6 @@ def _omission(intent: Intent, omitted: Mapping[str, int]) -> str:
     return f"Omitted to fit: {what}. In full: gitgates intent show {intent.id}\n"
 
 
-def _inert(text: str) -> str:
+def _neutralised(text: str) -> str:
     """Return text with anything neutralised that would end the block."""
     return text.replace(f"</{_TAG}", f"<\\/{_TAG}")

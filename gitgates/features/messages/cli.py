@@ -103,7 +103,7 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
             newest.append(message)
             total += 1
         if message.id in (since, normalise_id(since)) and found != since:
-            found, total = message.id, 0  # matched as typed, not as a query
+            found, total = message.id, 0  # the id as typed wins over the normalised one
             newest.clear()
     if since and not found:
         raise _unknown(since)

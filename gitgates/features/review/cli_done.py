@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from gitgates.features.review.config import Review
 
 _LONGEST_BYTES = 64 * 1024  # of one text
-_UNSEEN = (
+_NOT_VISIBLE = (
     "it was not posted by a visible command of the agent that received the token. Run "
     "`gitgates review done` as a separate, plain command, not from a script"
 )
-_ANOTHER = (
+_REVIEWER_CHANGED = (
     "the reviewer's definition has changed since this session began, so only ISSUES counts. "
     "Tell the person, who can start a new session or run `gitgates review skip`"
 )
@@ -126,7 +126,7 @@ def skip(session: ReviewSession, reason: str, token: str) -> int:
     strict = is_strict(session.call)
     if strict:
         arguments = f", with --session {caller.session}"
-        otherwise = _or_else(settings_of(session.config))
+        otherwise = _strict_hint(settings_of(session.config))
         require_person(session.repo, "review skip", token, arguments=arguments, otherwise=otherwise)
     message = _mark(session, text, how=SKIP, reason=text, by_person=strict)
     shared_abs = session.repo.shared_state_abs
@@ -152,7 +152,7 @@ def _mark(
     return message
 
 
-def _or_else(review: Review) -> str:
+def _strict_hint(review: Review) -> str:
     """Return the hint for the case that an independent review is required."""
     prompt = f", or start a prompt with {review.prefix}:stop" if review.prefix else ""
     prompt = "" if review.mode == "require" else prompt
@@ -229,7 +229,7 @@ def _why_not(session: ReviewSession, decision: str, token: str) -> str:
     if digest not in evidence.tokens:
         return "the token does not belong to this session"
     if not caller.is_certain:
-        return _UNSEEN
+        return _NOT_VISIBLE
     if caller.agent != evidence.tokens[digest]:
         who = f"agent {caller.agent}" if caller.agent else "main agent"
         return f"it came from the {who}, but the token belongs to another agent"
@@ -237,7 +237,7 @@ def _why_not(session: ReviewSession, decision: str, token: str) -> str:
         repo = session.repo
         files = reviewer_files(session.config, repo.root_abs, repo.env, caller.host)
         if is_another_reviewer(caller.facts[0], files):
-            return _ANOTHER
+            return _REVIEWER_CHANGED
         if digest in evidence.used:
             return "a decision was already posted with this token; only ISSUES may follow"
     return ""

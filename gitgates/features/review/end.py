@@ -82,7 +82,7 @@ def decide_end(call: Call) -> Verdict:
         verdict = _refuse(call, change, ruling)
     elif change.is_wanted and change.is_reviewed:
         verdict = _reported(call, change)
-    return _told_of_weakened(call, change, is_blocked=verdict.level == BLOCK).joined(verdict)
+    return _report_weakened(call, change, is_blocked=verdict.level == BLOCK).joined(verdict)
 
 
 def make_ruling(
@@ -93,13 +93,13 @@ def make_ruling(
     `blocks`: how often gates have blocked it, in this prompt and in the session; `limits`: the
     maximum of both.
     """
-    if not change.is_wanted or change.is_reviewed or _was_asked(change, prompt):
+    if not change.is_wanted or change.is_reviewed or _was_requested(change, prompt):
         return ReviewRuling(PASSED)
     how = reached(blocks, limits) or _why_allowed(change, prompt)
     return ReviewRuling(BREAKER if how else BLOCKED, why=_missing(change), how=how)
 
 
-def _was_asked(change: SessionChange, prompt: str) -> bool:
+def _was_requested(change: SessionChange, prompt: str) -> bool:
     """Return whether a review of this content was requested in an earlier prompt.
 
     A later prompt, such as a question, is no reason to request it again; in the strict form it is,
@@ -133,7 +133,7 @@ def _missing(change: SessionChange) -> str:
     return review_text.OPEN_ISSUES
 
 
-def _told_of_weakened(call: Call, change: SessionChange, *, is_blocked: bool) -> Verdict:
+def _report_weakened(call: Call, change: SessionChange, *, is_blocked: bool) -> Verdict:
     """Tell the agent and the person what weakens the checks, each finding once.
 
     At a turn's end, a host can tell an agent something only by a block, so an agent that nothing

@@ -127,9 +127,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     verdict: Verdict | None = None
     match payload.kind:
         case "prompt" if switch := switch_in(payload.prompt, review.prefix):
-            verdict = _turn(call, on=switch == ON)
+            verdict = _switch_strict(call, on=switch == ON)
         case "before-tool" if is_reviewer(review, payload.agent_type):
-            verdict = _hold(call)
+            verdict = _restrict_tools(call)
         case "subagent-start" if reviews(review, payload):
             verdict = _begin(call)
         case "subagent-end" if is_reviewer(review, payload.agent_type):
@@ -148,7 +148,7 @@ def switch_in(prompt: str, prefix: str) -> str:
     return {prefix.casefold(): ON, (prefix + _STOP).casefold(): OFF}.get(words[0], "")
 
 
-def _turn(call: Call, *, on: bool) -> Verdict:
+def _switch_strict(call: Call, *, on: bool) -> Verdict:
     """Switch the strict form, and record it at once: a snapshot may take too long."""
     from gitgates.features.review.text import installed, strict_began
 
@@ -183,7 +183,7 @@ def _begin(call: Call) -> Verdict:
     agent, now = call.payload.agent_id, call.point
     began = ReviewBeganEntry(agent, now.tree, now.head)
     has_token = any(fact.get("key") == call.key for fact in of_kind(call.entries, TokenEntry))
-    if not agent or has_token or not _is_held(call):
+    if not agent or has_token or not _is_strict_reviewer(call):
         return Verdict(entries=(began,))
     from gitgates.features.review.text import reviewer_task
 
@@ -197,16 +197,16 @@ def _begin(call: Call) -> Verdict:
     return Verdict(WARN, to_agent=text, entries=(*changed, began, token_entry))
 
 
-def _is_held(call: Call) -> bool:
+def _is_strict_reviewer(call: Call) -> bool:
     """Return whether a sub-agent is the reviewer for the strict form."""
     from gitgates.features.review.facts import is_strict
 
     return is_reviewer(settings_of(call.config), call.payload.agent_type) and is_strict(call)
 
 
-def _hold(call: Call) -> Verdict | None:
+def _restrict_tools(call: Call) -> Verdict | None:
     """Deny tools that the reviewer may not use before its decision."""
-    if not _is_held(call):
+    if not _is_strict_reviewer(call):
         return None
     payload = call.payload
     allowed = settings_of(call.config).reviewer_commands
@@ -228,7 +228,7 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
 def _end(call: Call) -> Verdict | None:
     """Send back a reviewer that ends without a decision; None if the strict form is off."""
     agent = call.payload.agent_id
-    if not agent or not _is_held(call):
+    if not agent or not _is_strict_reviewer(call):
         return None
     from gitgates.features.review.change import SessionChange
     from gitgates.features.review.facts import DECISION

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gitgates.verbs.tool import by, run_verb
+from gitgates.verbs.tool import caller_option, run_verb
 
 
 async def review_status(caller: str = "") -> str:
     """Show what has changed in this session, and whether it was reviewed."""
-    return await run_verb("review", "status", *by(caller))
+    return await run_verb("review", "status", *caller_option(caller))
 
 
 async def post_review(
@@ -21,7 +21,7 @@ async def post_review(
     """Post your decision on the change, COMPLETE or ISSUES, as its reviewer, with your token."""
     options = (f"--decision={decision}", f"--summary={summary}", f"--token={token}")
     return await run_verb(
-        "review", "done", *by(caller), *options, f"--message-to-agent={message_to_agent}"
+        "review", "done", *caller_option(caller), *options, f"--message-to-agent={message_to_agent}"
     )
 
 

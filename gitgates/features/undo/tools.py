@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.verbs.tool import by, run_verb
+from gitgates.verbs.tool import caller_option, run_verb
 
 
 async def undo_turn(
@@ -13,7 +13,7 @@ async def undo_turn(
     """Undo what you have changed in this turn, in all files or in these; dry_run: only show it."""
     options = ("--dry-run",) if dry_run else ()
     inside = [os.path.join(".", path) for path in paths or ()]  # a number would be an ID
-    return await run_verb("undo", "--turn", *by(caller), *options, "--", *inside)
+    return await run_verb("undo", "--turn", *caller_option(caller), *options, "--", *inside)
 
 
 TOOLS = (undo_turn,)
