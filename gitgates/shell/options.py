@@ -17,12 +17,12 @@ class Options(Record):
 
     given: tuple[tuple[str, str], ...] = ()  # options with their values; `-qf` is `-q` and `-f`
     before: tuple[str, ...] = ()  # operands before `--`, or all of them without one
-    behind: tuple[str, ...] = ()  # words after `--`
+    after: tuple[str, ...] = ()  # words after `--`
 
     @property
     def plain(self) -> tuple[str, ...]:
         """All operands."""
-        return (*self.before, *self.behind)
+        return (*self.before, *self.after)
 
     def has(self, *names: str) -> bool:
         """Return whether any of these options is given; long ones may be abbreviated."""
@@ -80,6 +80,6 @@ def spared_by_find(words: Sequence[str]) -> set[str]:
     around = zip(["", *words], words, words[1:], [*words[2:], ""], strict=False)
     return {
         pattern
-        for before, option, pattern, behind in around
-        if option in _PATH_TESTS and (before in ("!", "-not") or behind == "-prune")
+        for before, option, pattern, after in around
+        if option in _PATH_TESTS and (before in ("!", "-not") or after == "-prune")
     }

@@ -123,10 +123,10 @@ def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, s
     numbers = [number for number, start in enumerate(starts) if start == header]
     if place >= len(numbers):
         raise refusal
-    before, (part, *behind) = parts[: numbers[place]], parts[numbers[place] :]
+    before, (part, *after) = parts[: numbers[place]], parts[numbers[place] :]
     rest = _REST.search(part)
     end = rest.start() if rest else len(part)
-    return "".join(before), part[:end], part[end:] + "".join(behind)
+    return "".join(before), part[:end], part[end:] + "".join(after)
 
 
 def _checked(

@@ -388,7 +388,7 @@ def _is_given(wanted: str, options: Options, words: Sequence[str]) -> bool:
     given = [option for option, _value in options.given]
     for name, _, value in (each.partition("=") for each in wanted.split()):
         if name == "--":
-            is_given = bool(options.behind) or any(map(os.path.lexists, options.before))
+            is_given = bool(options.after) or any(map(os.path.lexists, options.before))
         elif name == "-ff":
             is_given = given.count("-f") + given.count("--force") > 1
         elif value:

@@ -208,4 +208,4 @@ def test_options_are_taken_apart() -> None:
     assert options.has("--expire")
     assert not options.has("--e", "-x")
     assert options.values("-b", "-e", "--expire", "--name") == ("x", "1", "2", "3")
-    assert (options.before, options.behind, options.plain) == (("a",), ("-f",), ("a", "-f"))
+    assert (options.before, options.after, options.plain) == (("a",), ("-f",), ("a", "-f"))
