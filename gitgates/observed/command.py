@@ -27,6 +27,7 @@ _CALLS = (
     *("connect", "bind", "getsockname", "sendto", "sendmsg", "sendmmsg"),
     *("io_uring_setup", "ptrace", "seccomp"),
 )
+_NOT_INSTALLED = "strace is not installed: install the package `strace`"
 # With `signal=none`, strace would not report processes that a signal ends; these signals end none.
 _HARMLESS = "SIGCHLD,SIGURG,SIGWINCH,SIGCONT"
 # `verbose` names the calls whose arguments are structures that we read. PATH_MAX is 4096.
@@ -60,7 +61,7 @@ def why_not(command: Command) -> str:
     try:
         which("strace", path)
     except OSError:
-        return "strace is not installed: install the package `strace`"
+        return _NOT_INSTALLED
     try:
         program = which(command.argv[0], path)
     except OSError:
@@ -83,7 +84,7 @@ def why_not_here(env: Mapping[str, str]) -> str:
     try:
         tried = call(("strace", *_OPTIONS, "-o", os.devnull, "--", "/bin/true"), env)
     except OSError:
-        return "strace is not installed: install the package `strace`"
+        return _NOT_INSTALLED
     if not tried.exit_status:
         return ""
     says = tried.stderr.strip()
