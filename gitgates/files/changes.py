@@ -274,19 +274,14 @@ def trees_of(repo: Repo, by_path: Changes) -> tuple[str, str]:
     memory = Memory(repo)
     settings = LookFacts(f"{repo.state_abs}/files.facts").settings
     index = Index(memory, settings, NO_DEADLINE)
-    sides = ({path: change[at] for path, change in by_path.items()} for at in (0, 1))
     with Storing(memory):
-        before, after = (index.replaced(_lines(memory, side)) for side in sides)
+        before = index.replaced({path: _entry(each.before) for path, each in by_path.items()})
+        after = index.replaced({path: _entry(each.after) for path, each in by_path.items()})
     return before, after
 
 
-def _lines(memory: Memory, side: Mapping[str, Version | None]) -> bytes:
-    return os.fsencode(
-        "".join(
-            f"{each.mode:o} {each.blob}\t{path}\0" if each else f"0 {memory.nothing}\t{path}\0"
-            for path, each in side.items()
-        )
-    )
+def _entry(version: Version | None) -> str:
+    return f"{version.mode:o} {version.blob}" if version else ""
 
 
 def read_change(meta: bytes) -> Change:

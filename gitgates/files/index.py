@@ -162,10 +162,12 @@ class Index:
         if names := nul_ended(paths):
             self.out("update-index", "--force-remove", "-z", "--stdin", stdin=names)
 
-    def put(self, lines: bytes) -> None:
-        """Set entries, as `--index-info` takes them. Raises: as `out`."""
+    def put(self, entries: Mapping[str, str]) -> None:
+        """Set entries: path → mode and id, or nothing to remove it. Raises: as `out`."""
+        gone = f"0 {self._memory.nothing}"
+        lines = "".join(f"{entry or gone}\t{path}\0" for path, entry in entries.items())
         if lines:
-            self.out("update-index", "-z", "--index-info", stdin=lines)
+            self.out("update-index", "-z", "--index-info", stdin=os.fsencode(lines))
 
     def add(self, sizes: Mapping[str, int]) -> None:
         """Store files, path → size, and set their entries. Raises: as `out`.
@@ -189,7 +191,7 @@ class Index:
         """Store it as a tree; return its id. Raises: as `out`."""
         return self.out("write-tree").decode().strip()
 
-    def replaced(self, lines: bytes) -> str:
+    def replaced(self, entries: Mapping[str, str]) -> str:
         """Return the tree with other entries, as `put` takes them; the index stays as it is.
 
         Raises: as `out`.
@@ -200,7 +202,7 @@ class Index:
         other = Index(self._memory, self.settings, self._until_s, other_abs)
         try:
             copy_index(self.path_abs, other_abs)
-            other.put(lines)
+            other.put(entries)
             return other.tree()
         finally:
             remove_file(other_abs)

@@ -258,7 +258,7 @@ class Scan:
         }
         if modules:
             facts.tree = ""
-            index.put(os.fsencode("".join(f"{meta}\t{path}\0" for path, meta in modules.items())))
+            index.put(modules)
             index.add({path: 0 for path in modules if nested_kind(self._repo, path)})
             facts.modules = [*dict.fromkeys((*facts.modules, *modules))]
         return modules
@@ -340,20 +340,22 @@ def find_stashed(repo: Repo) -> tuple[StashedPath, ...]:
     return tuple(entry for entry in journal.entries if not entry.saved or entry.saved in saved)
 
 
-def stashed_entries(memory: Memory, index: Index, stashed: tuple[StashedPath, ...]) -> bytes:
-    """Store what is stashed; return it as input of `update-index -z --index-info`.
+def stashed_entries(
+    memory: Memory, index: Index, stashed: tuple[StashedPath, ...]
+) -> dict[str, str]:
+    """Store what is stashed; return it as entries for `Index.put`.
 
     Raises: OSError; the run that stashes may put it back meanwhile.
     """
     from gitgates.store.rescue import Rescue  # only if something is stashed
 
     rescue = Rescue(f"{memory.repo.state_abs}/rescue")
-    lines, files = [], dict[str, str]()  # path → where it is now
+    entries, files = dict[str, str](), dict[str, str]()  # path → where it is now
     for entry in stashed:
-        lines.append(f"0 {memory.nothing}\t{entry.path}")
+        entries[entry.path] = ""
         if entry.saved:
             _collect(rescue.at("saved", entry.saved), entry.path, files)
-    ignored = index.ignored(files.keys() - {entry.path for entry in stashed})
+    ignored = index.ignored(files.keys() - entries.keys())
     for path, place_abs in files.items():
         if path in ignored:
             continue
@@ -364,8 +366,8 @@ def stashed_entries(memory: Memory, index: Index, stashed: tuple[StashedPath, ..
             with open(place_abs, "rb") as file:
                 content = file.read()
             git_mode = "100755" if mode & 0o100 else "100644"
-        lines.append(f"{git_mode} {memory.write('blob', content)}\t{path}")
-    return os.fsencode("".join(f"{line}\0" for line in lines))
+        entries[path] = f"{git_mode} {memory.write('blob', content)}"
+    return entries
 
 
 def _collect(place_abs: str, path: str, files: dict[str, str]) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 _ATTRIBUTES = ("text", "eol", "crlf", "filter", "ident", "working-tree-encoding")
-_VERSION = 2
+_VERSION = 3
 _SETTINGS = r"^core\.(autocrlf|attributesfile|sparsecheckout)$"
 _OFF = (b"unspecified", b"unset")
 
@@ -112,7 +112,7 @@ class _Stored:
         changed = self._changed(was)
         if any(path.rpartition("/")[2] == ".gitattributes" for path in changed) and was:
             was, stored, changed = "", {}, self._changed("")
-        stored = {path: both for path, both in stored.items() if path not in changed}
+        stored = {path: entry for path, entry in stored.items() if path not in changed}
         files = {
             path: version
             for path, (_before, version) in changed.items()
@@ -123,10 +123,9 @@ class _Stored:
         for path in converted:
             mode, raw = files[path]
             if ids[path] != raw:
-                stored[path] = f"{mode:o}", ids[path]
-        lines = self._sparse_entries()
-        lines += "".join(f"{mode} {blob}\t{path}\0" for path, (mode, blob) in stored.items())
-        result = self._index.replaced(os.fsencode(lines)) if lines else self._tree
+                stored[path] = f"{mode:o} {ids[path]}"
+        entries = {**self._sparse_entries(), **stored}
+        result = self._index.replaced(entries) if entries else self._tree
         # What has changed since the look is not what was looked at.
         if not (converted and {*self._index.differences().changed} & {*converted}):
             replace_cached(
@@ -134,16 +133,16 @@ class _Stored:
             )
         return result
 
-    def _sparse_entries(self) -> str:
+    def _sparse_entries(self) -> dict[str, str]:
         """Return the entries of files that a sparse checkout has left out: a commit keeps them."""
         ask = ("config", "--type=bool", "--get", "core.sparseCheckout")
         if self._repo.git.ask(*ask).stdout.strip() != b"true":
-            return ""
-        return "".join(
-            f"{mode} {blob}\t{path}\0"
+            return {}
+        return {
+            path: f"{mode} {blob}"
             for tag, mode, blob, path in self._entries()
             if tag == "S" and not os.path.lexists(f"{self._repo.root_abs}/{path}")
-        )
+        }
 
     def _changed(self, was: str) -> Changes:
         """Return path → change for each file that differs from a tree; "": for all."""
