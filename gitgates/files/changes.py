@@ -138,7 +138,7 @@ class History:
         memory = Memory(self._repo)
         pairs = _pairs(self._points)
         stretches: list[Stretch] = []
-        older = None
+        older: list[str] | None = None
         for (before, point), by_path in zip(
             pairs, _changes_to(memory, pairs, ignored=self._ignored), strict=True
         ):
@@ -146,10 +146,13 @@ class History:
             if stretch.is_own and by_path:
                 has_begun = self._began_s is not None
                 first = self._points[0] if has_begun else before
-                older = older or _Older(self._repo, first, branches=has_begun)
+                if older is None:
+                    older = _older_tips(self._repo, first, branches=has_begun)
                 contents = {(path, change.after) for path, change in by_path.items()}
                 brought = contents & _brought(self._repo, before, point, self._began_s)
-                earlier = older.of(new_contents(by_path) - brought)
+                new = new_contents(by_path) - brought
+                # Of many files, only the first tips count.
+                earlier = found_at(memory.reading, older[: _MOST_ASKED // max(len(new), 1)], new)
                 stretch = stretch._replace(brought=_paths(brought), older=_paths(earlier))
             stretches.append(stretch)
         return tuple(stretches)
@@ -318,20 +321,12 @@ def new_contents(by_path: Mapping[str, Change]) -> set[Content]:
     }
 
 
-class _Older:
-    """The stashes that existed at a point, and the branches, if these count, too."""
-
-    def __init__(self, repo: Repo, point: Point, *, branches: bool) -> None:
-        self._git, state = Memory(repo).reading, _state(repo, point)
-        stashes = [tip for commit, _message in state.stash for tip in (commit, f"{commit}^3")]
-        heads = (point.head, *state.refs.values()) if branches else ()
-        tips = dict.fromkeys((*heads, *stashes))
-        self._tips = [tip for tip in tips if tip][:_MOST_TIPS]
-
-    def of(self, contents: Collection[Content]) -> set[Content]:
-        """Return which versions of files were there; of many files, only the first tips count."""
-        most = _MOST_ASKED // max(len(contents), 1)
-        return found_at(self._git, self._tips[:most], contents)
+def _older_tips(repo: Repo, point: Point, *, branches: bool) -> list[str]:
+    """Return the stashes that existed at a point, and the branches, if these count, too."""
+    state = _state(repo, point)
+    stashes = [tip for commit, _message in state.stash for tip in (commit, f"{commit}^3")]
+    heads = (point.head, *state.refs.values()) if branches else ()
+    return list(filter(None, dict.fromkeys((*heads, *stashes))))[:_MOST_TIPS]
 
 
 def _on_branches(repo: Repo, point: Point, contents: Collection[Content]) -> set[Content]:

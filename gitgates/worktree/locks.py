@@ -231,11 +231,8 @@ class FixerLock:
         except OSError:
             return True  # if no lock is possible, others have none either
         now = time.monotonic()
-        if self._fd >= 0:
-            self._waits_since = 0.0
-            return True
-        self._waits_since = self._waits_since or now
-        return now - self._waits_since > most_s
+        self._waits_since = 0.0 if self._fd >= 0 else self._waits_since or now
+        return self._fd >= 0 or now - self._waits_since > most_s
 
     def release(self) -> None:
         """Release the lock: none of this run's gates runs."""
