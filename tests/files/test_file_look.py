@@ -183,6 +183,13 @@ def test_another_repository_inside_is_left_out_and_a_worktree_is_not_there(fille
     assert Memory(repository(linked)).folder_abs == Memory(repository(filled)).folder_abs
 
 
+def test_a_folder_whose_repository_is_gone_is_like_any_other(filled: Repo) -> None:
+    filled.write("gone/.git", "gitdir: /nowhere\n")
+    filled.write("gone/file", "work")
+    found = seen(filled)
+    assert ("gone/file" in listed(filled, found.tree), found.left_out) == (True, {})
+
+
 def test_an_unborn_branch_and_an_empty_folder(repo: Repo) -> None:
     assert listed(repo, seen(repo).tree) == {}
     repo.write("a", "first")
