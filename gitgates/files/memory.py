@@ -209,7 +209,10 @@ class Memory:
             self.set_aside(f"{missing[0]} is missing")
         if missing:
             self._make()
-        _point_to(self.repo, folder_abs)
+        if _pointer(self.repo.common_dir_abs) != folder_abs:
+            state_abs = self.repo.shared_state_abs
+            make_folder(state_abs)
+            replace_file(f"{state_abs}/files.at", os.fsencode(folder_abs), sync=False)
 
     def set_aside(self, why: str) -> None:
         """Move a damaged memory out of the way. Raises: OSError."""
@@ -396,7 +399,7 @@ def remove_named(repo: Repo) -> tuple[str, str]:
 
     The first is empty if there is none, the second if it is removed. Raises: OSError.
     """
-    folder_abs = os.fsdecode(read_state(f"{repo.shared_state_abs}/files.at") or b"")
+    folder_abs = _pointer(repo.common_dir_abs)
     is_inside = folder_abs == f"{repo.shared_state_abs}/files.git"  # it is removed with the state
     if not folder_abs or is_inside or not os.path.lexists(folder_abs):
         return "", ""
@@ -411,7 +414,7 @@ def remove_named(repo: Repo) -> tuple[str, str]:
 def _find(repo: Repo) -> str:
     """Return the folder of the memory of a repository, which may not exist yet."""
     inside_abs = f"{repo.shared_state_abs}/files.git"
-    pointer = os.fsdecode(read_state(f"{repo.shared_state_abs}/files.at") or b"")
+    pointer = _pointer(repo.common_dir_abs)
     if pointer and os.path.isdir(pointer):
         if _belongs(pointer, repo):
             return pointer
@@ -456,29 +459,22 @@ def _belongs(folder_abs: str, repo: Repo) -> bool:
     owner = os.fsdecode(read_state(f"{folder_abs}/of") or b"")
     if owner == repo.common_dir_abs:
         return True
-    if not owner or not _is_pointed_to(folder_abs, repo.common_dir_abs):
+    if not owner or _pointer(repo.common_dir_abs) != folder_abs:
         return False
     try:
         if os.path.samefile(owner, repo.common_dir_abs):  # mounted at two places
             return True
     except OSError:
         pass
-    if _is_pointed_to(folder_abs, owner):
+    if _pointer(owner) == folder_abs:
         return False  # we are a copy of that one
     replace_file(f"{folder_abs}/of", os.fsencode(repo.common_dir_abs), sync=False)
     return True
 
 
-def _is_pointed_to(folder_abs: str, common_dir_abs: str) -> bool:
+def _pointer(common_dir_abs: str) -> str:
+    """Return the memory that a repository names; empty: none."""
     try:
-        pointer = read_state(f"{common_dir_abs}/gitgates/files.at")
+        return os.fsdecode(read_state(f"{common_dir_abs}/gitgates/files.at") or b"")
     except OSError:
-        return False
-    return pointer == os.fsencode(folder_abs)
-
-
-def _point_to(repo: Repo, folder_abs: str) -> None:
-    path_abs = f"{repo.shared_state_abs}/files.at"
-    if read_state(path_abs) != os.fsencode(folder_abs):
-        make_folder(repo.shared_state_abs)
-        replace_file(path_abs, os.fsencode(folder_abs), sync=False)
+        return ""
