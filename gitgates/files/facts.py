@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     # Mode, size, inode, mtime and ctime in ns, owner and group.
     Stat: TypeAlias = tuple[int, ...]
 
-_VERSION = 4
+_VERSION = 5
 
 
 class LookFacts:
@@ -40,7 +40,7 @@ class LookFacts:
         self.config: tuple[Any, ...] = ()  # files of settings; and the settings that count here
         self.settings: tuple[tuple[str, str], ...] = ()
         # Files in our index that the user's may not have. None: the two must be compared.
-        self.own: list[str] | None = None
+        self.own_paths: list[str] | None = None
         # Files that the user's index has and ours lacks, if git would not list them as untracked.
         self.unlisted: list[str] = []
         self.modules: list[str] = []  # submodules

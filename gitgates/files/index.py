@@ -106,20 +106,22 @@ class Index:
         remove_file(self.path_abs)
         self.out("read-tree", "--empty")
 
-    def look(self, own: Iterable[str], *, with_ignored: bool) -> Seen:
+    def look(self, own_paths: Iterable[str], *, with_ignored: bool) -> Seen:
         """Compare it with the working tree. Raises: as `out`.
 
-        `own`: the entries that the user's index does not have.
+        `own_paths`: the entries that the user's index does not have.
         """
         calls = {_DIFFERENCES: b"", _UNTRACKED: b""}
         if with_ignored:
             calls[_IGNORED] = b""
-        if names := self._reachable(own):
+        if names := self._reachable(own_paths):
             calls[_CHECK_IGNORE] = names
-        done = self._memory.ask_all(*calls.items(), until_s=self._until_s, env=self.env)
-        differences, others, *_more = done
+        answers = self._memory.ask_all(*calls.items(), until_s=self._until_s, env=self.env)
+        differences, others, *_more = answers
         difference = _split(self.output_of(_DIFFERENCES, differences))
-        items = [nul_split(self.output_of(_UNTRACKED, each)) for each in done[1 : 2 + with_ignored]]
+        items = [
+            nul_split(self.output_of(_UNTRACKED, each)) for each in answers[1 : 2 + with_ignored]
+        ]
         problems = dict[str, str]()
         for line in os.fsdecode(others.stderr).split("\n"):
             if "could not open" in line:
@@ -133,7 +135,7 @@ class Index:
         return difference._replace(
             untracked=items[0],
             ignored=items[1] if with_ignored else [],
-            is_excluded=bool(names and done[-1].stdout),
+            is_excluded=bool(names and answers[-1].stdout),
             unreadable=problems,
         )
 

@@ -185,7 +185,7 @@ class Scan:
         facts, memory = self.facts, self._memory
         if facts.index and facts.index == identity(memory.index_abs):
             return
-        facts.own, facts.tree, facts.folders = None, "", None
+        facts.own_paths, facts.tree, facts.folders = None, "", None
         if os.path.exists(memory.index_abs):  # a run was killed, or its time was over
             stats = stats_of(self._root_abs, self.index.paths())
             facts.modules = self.index.modules()
@@ -204,18 +204,18 @@ class Scan:
         is_folder = any(os.path.isdir(f"{self._root_abs}/{path}") for path in difference.gone)
         is_new = any(path not in facts.left_out for path in self._nested(difference))
         if difference.is_excluded or is_folder or is_new:
-            facts.own = None
+            facts.own_paths = None
             difference = self._compare_and_look(with_ignored=with_ignored)
         return difference
 
     def _compare_and_look(self, *, with_ignored: bool) -> Seen:
         facts, users = self.facts, identity(self._users_abs)
-        if facts.own is None or facts.users != users:
-            facts.own, facts.users = self._compare(), users
-        difference = self.index.look(facts.own, with_ignored=with_ignored)
+        if facts.own_paths is None or facts.users != users:
+            facts.own_paths, facts.users = self._compare(), users
+        difference = self.index.look(facts.own_paths, with_ignored=with_ignored)
         self._remove(difference.gone)
         if difference.gone:
-            facts.own = None  # the user's index may have them: they may come back unlisted
+            facts.own_paths = None  # the user's index may have them: they may come back unlisted
         return difference
 
     def _nested(self, difference: Seen) -> list[str]:
@@ -227,13 +227,20 @@ class Scan:
         """Follow the user's index, and rules; return what ours has alone."""
         facts, index = self.facts, self.index
         # Source: git-ls-files(1), -v: what a sparse checkout leaves out is S.
-        theirs = {entry[2:]: entry[0] in "Ss" for entry in self._users_index("-v")}
-        ours = {*index.paths()}
-        own = [path for path in ours.difference(theirs) if path not in facts.modules]
-        away = {*index.ignored(own), *(path for path in facts.modules if path not in theirs)}
+        user_entries = {entry[2:]: entry[0] in "Ss" for entry in self._users_index("-v")}
+        our_paths = {*index.paths()}
+        own_paths = [
+            path for path in our_paths.difference(user_entries) if path not in facts.modules
+        ]
+        away = {
+            *index.ignored(own_paths),
+            *(path for path in facts.modules if path not in user_entries),
+        }
         self._remove([*away])
         facts.modules = [path for path in facts.modules if path not in away]
-        missing = {path: is_left_out for path, is_left_out in theirs.items() if path not in ours}
+        missing = {
+            path: is_left_out for path, is_left_out in user_entries.items() if path not in our_paths
+        }
         places = {path: f"{self._root_abs}/{path}" for path in missing}
         modules = self._new_modules(path for path in missing if os.path.isdir(places[path]))
         facts.unlisted = [
@@ -241,7 +248,7 @@ class Scan:
             for path, is_left_out in missing.items()
             if path not in modules and not (is_left_out and not os.path.lexists(places[path]))
         ]
-        return [path for path in own if path not in away]
+        return [path for path in own_paths if path not in away]
 
     def _users_index(self, *args: str) -> list[str]:
         args = ("ls-files", "-z", *args)
@@ -265,16 +272,16 @@ class Scan:
 
     def _update(self, difference: Seen) -> list[str]:
         """Store what is new; return the paths."""
-        facts, own = self.facts, own_folders(self._repo)
+        facts, git_folders = self.facts, own_folders(self._repo)
         recent = self._permissions.changed_since()
         self._remove(recent)  # or git would take them for unchanged
-        untracked = [path for path in difference.untracked if not path.startswith(own)]
+        untracked = [path for path in difference.untracked if not path.startswith(git_folders)]
         back = {p: "" for p in facts.unlisted if os.path.lexists(f"{self._root_abs}/{p}")}
         paths = [*dict.fromkeys((*difference.changed, *recent, *untracked, *back))]
         self._add([path for path in paths if not path.endswith("/")], self._nested(difference))
-        if facts.own is not None:
-            new = {*untracked}.difference(facts.own, facts.unlisted, facts.left_out)
-            facts.own = [*facts.own, *new]
+        if facts.own_paths is not None:
+            new = {*untracked}.difference(facts.own_paths, facts.unlisted, facts.left_out)
+            facts.own_paths = [*facts.own_paths, *new]
         facts.unlisted = [p for p in facts.unlisted if p not in back or p in facts.left_out]
         return paths
 

@@ -77,7 +77,7 @@ def seed(
     # Even if nothing is dropped: the user's may be split, or sparse.
     out(_REMOVE, nul_ended(names))
     os.rename(new_abs, index.path_abs)
-    facts.own = None if dropped else []
+    facts.own_paths = None if dropped else []
     for name in names:
         stats.pop(name, None)
     return stats
