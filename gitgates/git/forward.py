@@ -11,7 +11,7 @@ import re
 
 from gitgates.core.errors import GitError, GitgatesError, UsageError
 from gitgates.git.merging import is_ancestor
-from gitgates.git.repo import find_repo, nul_split, without_git
+from gitgates.git.repo import find_repo, without_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ForwardBranch:
     def _checked_out(self) -> str:
         """Return the folder that has it checked out. Raises: HeldError while a rebase moves it."""
         folder_abs = ""
-        for line in nul_split(self._repo.git.out("worktree", "list", "--porcelain", "-z")):
+        for line in self._repo.git.lines("worktree", "list", "--porcelain"):
             if line.startswith("worktree "):
                 folder_abs = line.removeprefix("worktree ")
             if line == f"branch {self.ref}" and os.path.isdir(folder_abs):
