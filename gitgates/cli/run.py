@@ -25,9 +25,10 @@ from gitgates.core.errors import (
 )
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import providers
-from gitgates.core.types import Config, Decision, Hook, Plan
+from gitgates.core.types import Config, Decision, GateResult, Hook, Plan
 from gitgates.engine.match import select
 from gitgates.engine.plan import AUDIT, REMOTE, REUSE, find_hook
+from gitgates.engine.proved import signed_results
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git import paths as facts
@@ -289,6 +290,12 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     "changes files.",
 )
 @click.option(
+    "--believe-proofs",
+    is_flag=True,
+    help="Do not run gates that a trusted signer has proved to pass on the commit that is "
+    "checked out.",
+)
+@click.option(
     "--remote",
     is_flag=True,
     help="Run gates with `remote` on the server even if there is room here.",
@@ -440,7 +447,7 @@ def _run(
     """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()
     repo = repo._replace(env={**repo.env, **_variables(options)})
-    skips = options.pop("skips")  # the others select paths
+    skips, believes = options.pop("skips"), options.pop("believe_proofs")  # the others select paths
     config = configuration_for(repo, staged=options["staged"])
     if options.pop("remote"):
         _check_server(repo, config)
@@ -468,7 +475,9 @@ def _run(
             note=_untracked(options, paths) or _not_checked_out(options, repo),
             with_untracked=not any(options.values()),
         )
-    call = handle(event, repo, listener, hook.gates if gates or directory else (), skips=skips)
+    only = hook.gates if gates or directory else ()
+    earlier = _proved(repo, config, hook, options, say=listener.message) if believes else {}
+    call = handle(event, repo, listener, only, skips=skips, earlier=earlier)
     if call.note and not call.plan:
         # A gate that calls us would pass by that, and has checked nothing.
         hint = "In a gate, name the commands to run, or run another hook."
@@ -481,6 +490,21 @@ def _run(
             hint = f"To run the gate of that name: gitgates run --gate {quote(event.name)}"
         raise ConfigError(message, hint)
     return call
+
+
+def _proved(
+    repo: Repo,
+    config: Config,
+    hook: Hook,
+    options: Mapping[str, Any],
+    *,
+    say: Callable[[str], None],
+) -> dict[tuple[str, int], GateResult]:
+    """Return the results of gates that are proved for the commit that is checked out."""
+    from_ref, tip = options["from_ref"], options["to_ref"] or "HEAD"
+    is_here = from_ref and repo.git.resolve(f"{tip}^{{commit}}") == repo.head
+    base = facts.branch_base(repo.git, from_ref, tip) if is_here else ""
+    return signed_results(repo, config, hook.gates, base, say=say)
 
 
 def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:

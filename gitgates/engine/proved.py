@@ -6,16 +6,33 @@ from gitgates.core.errors import GitgatesError
 from gitgates.core.policy import providers
 from gitgates.core.record import Record
 from gitgates.core.types import GateResult
-from gitgates.engine.plan import takes_paths
+from gitgates.engine.plan import REUSE, takes_paths
 from gitgates.engine.signed_keys import definition_sha256, platform
 from gitgates.store.proofs import age, definition_of, of_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from gitgates.core.types import Config, Gate
     from gitgates.git.repo import Repo
+
+
+def signed_results(
+    repo: Repo, config: Config, names: Iterable[str], base: str, *, say: Callable[[str], None]
+) -> dict[tuple[str, int], GateResult]:
+    """Return the first results of gates that trusted signers have proved to pass on `HEAD`.
+
+    None if tracked files are changed, or reuse is off or audited. `base`: the commit that paths are
+    compared with; empty: none.
+    """
+    is_changed = repo.git.out_of_files("status", "--porcelain", "--untracked-files=no")
+    if repo.env.get(REUSE) or is_changed:
+        return {}
+    tree = ProvedTree(repo, repo.git.resolve("HEAD^{tree}"), base, say)
+    gates = [gate for gate in config.gates if gate.name in names]
+    passes = [result for gate in gates if (result := tree.believed(gate, config))]
+    return {(result.gate, 0): result for result in passes}
 
 
 class ProvedTree(Record):
@@ -37,9 +54,10 @@ class ProvedTree(Record):
             if row.status == "passed" and row.exact and self._covers(gate, row.base):
                 origin = f"{row.hook}, {age(row.time_s)}"
                 return GateResult(gate=name, status="passed", reused=origin)
-        return self._believed(gate, config)
+        return self.believed(gate, config)
 
-    def _believed(self, gate: Gate, config: Config) -> GateResult | None:
+    def believed(self, gate: Gate, config: Config) -> GateResult | None:
+        """Return the pass that a trusted signer has proved; None if none has."""
         for lend in providers(config, "signed_evidence"):
             for statement in lend(self.repo, config, self.say).of_tree(self.tree)[0]:
                 try:

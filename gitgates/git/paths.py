@@ -186,13 +186,18 @@ def branch_paths(git: Git, base: str, tip: str) -> Paths:
 
     Raises: GitError if one of them is no commit, or they have none in common.
     """
+    return range_paths(git, branch_base(git, base, tip), tip)
+
+
+def branch_base(git: Git, base: str, tip: str) -> str:
+    """Return the merge base of a branch; `base` itself if git knows none. Raises: as above."""
     common = git.ask("merge-base", base, tip)
     if common.exit_status == 1:
         raise GitError(
             f"`{base}` and `{tip}` have no common commit here",
             "In a shallow clone: git fetch --unshallow",
         )
-    return range_paths(git, common.stdout.decode().strip() or base, tip)
+    return common.stdout.decode().strip() or base
 
 
 def tree_paths(git: Git, old: str, new: str) -> Paths:

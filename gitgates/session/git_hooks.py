@@ -253,16 +253,18 @@ def handle(
     only: tuple[str, ...] = (),
     *,
     skips: tuple[str, ...] = (),
+    earlier: Mapping[tuple[str, int], GateResult] | None = None,
 ) -> HookCall:
     """Handle an event as its repository's configuration says.
 
     `only`: these gates run, in place of those of the hook. `skips`: these are skipped, beside
-    those that the environment names.
+    those that the environment names. `earlier`: results that count as they are.
 
     Raises: GitgatesError if the event cannot be handled at all, because of problems in the
     configuration, for example. What policies raise is in `errors`.
     """
     call = HookCall(event, repo, listener, only, skips=skips)
+    call.options = call.options._replace(earlier=earlier or {})
     if is_running_here(repo.env, repo.git_dir_abs, event.name):
         call.note = f"{event.name} is already running; not run again recursively"
         return call

@@ -104,6 +104,26 @@ def test_a_trusted_signer_is_believed_and_named(alice: Repo) -> None:
     assert (round_["state"], round_["signers"], round_["refused"]) == ("gated", {}, [])
 
 
+def test_a_run_of_the_commit_believes_them_if_asked_to(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    ci = other(alice)
+
+    def ends(*args: str) -> list[str]:
+        ref = ("--from-ref", "origin/main")
+        done = ci.gitgates("run", "pre-commit", *ref, "--format", "json", *args)
+        results = json.loads(done.stdout)["results"]
+        return [result.get("reused") or result["status"] for result in results]
+
+    assert ends() == ["passed", "passed"]
+    assert ends("--believe-proofs") == [f"signed by {ALICE}"] * 2
+    assert ends("--believe-proofs", "--no-reuse") == ["passed", "passed"]
+    ci.write("a.py", "a = 1\n")
+    assert ends("--believe-proofs") == ["passed", "passed"]
+    ci.commit_all("another tree")
+    assert ends("--believe-proofs") == ["passed", "passed"]
+
+
 def test_a_push_that_is_verified_believes_them(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
