@@ -2,8 +2,10 @@
 
 Real git and real processes; a gate is a sleep, so that more slots than CPUs can be simulated. Of
 the branches, some have a bad file, which fails the gate of whatever it is merged into, and some
-change the same line. A gate stands for one of 60 s: times are scaled by that. `--check` exits 1 if
-a target is broken, or 8 slots at 5 % land less than 3 times what serial landing does.
+change the same line. A gate stands for one of 60 s. Time is counted in gates, so that a machine
+under load measures the same: each takes 60 s from the end of the last one that its start has waited
+for, and all else takes none. `--check` exits 1 if a target is broken, or 8 slots at 5 % land less
+than 3 times what serial landing does.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,8 +37,15 @@ class Case(NamedTuple):
     slots: int  # 0: serial
 
 
+class Run(NamedTuple):
+    """One run of the gate, in ticks since the machine was started."""
+
+    began: float  # the process that tests the candidate
+    ended: float  # the gate; infinite: it was stopped
+
+
 class Measured(NamedTuple):
-    """How it went, scaled to gates of 60 s."""
+    """How it went, with gates of 60 s."""
 
     landed: int
     ejected: int
@@ -45,6 +53,31 @@ class Measured(NamedTuple):
     gate_s: float  # for each landed branch
     untested_broken: int  # branches that would have broken the target without gates
     broken: bool
+
+
+_COMMAND = """began=$(cut -d " " -f 22 /proc/$PPID/stat); echo $$ $began >> $OUT/runs
+sleep {seconds}; ! grep -hx bad *.txt; status=$?
+echo $$ $began $(tr -d . < /proc/uptime) >> $OUT/runs; exit $status"""
+
+
+def read_runs(path: Path) -> list[Run]:
+    """Return the runs of the gate, by when they began."""
+    ended: dict[tuple[str, str], float] = {}
+    for shell, began, *rest in map(str.split, path.read_text().splitlines()):
+        ended[shell, began] = float(rest[0]) if rest else float("inf")
+    return sorted(Run(float(began), end) for (_shell, began), end in ended.items())
+
+
+def gates_in_turn(runs: list[Run]) -> int:
+    """Return how many gates long the longest chain is, in which each waits for the one before."""
+    depths: list[int] = []
+    for run in runs:
+        before = zip(runs, depths, strict=False)
+        depths.append(1 + max((at for each, at in before if each.ended <= run.began), default=0))
+    return max(
+        (depth for run, depth in zip(runs, depths, strict=True) if run.ended < float("inf")),
+        default=0,
+    )
 
 
 def measure(case: Case, branches: int, seconds: float, folder: Path) -> Measured:
@@ -61,7 +94,7 @@ def measure(case: Case, branches: int, seconds: float, folder: Path) -> Measured
     subprocess.run(("git", "init", "-q", "-b", "main", root), env=env, check=True)
     for key, value in IDENTITY.items():
         git("config", key, value)
-    command = f"echo run >> $OUT/runs; sleep {seconds}; ! grep -hx bad *.txt"
+    command = _COMMAND.format(seconds=seconds)
     batch = "batch = 4" if case.slots else "batch = 1"
     (root / "gitgates.toml").write_text(
         f"jobs = {case.slots or 1}\n[gates.test]\ncommand = {json.dumps(command)}\nretry = 0\n"
@@ -72,16 +105,16 @@ def measure(case: Case, branches: int, seconds: float, folder: Path) -> Measured
     git("commit", "-qm", "base")
     rand = random.Random(7)
     names = [f"b{number}" for number in range(branches)]
-    bad = {name for name in names if rand.random() < case.failures}
+    bad = {*rand.sample(names, round(case.failures * branches))}
+    alike = {*rand.sample(names, round(case.conflicts * branches))}
     for name in names:
         git("checkout", "-q", "-b", name, "main")
         (root / f"{name}.txt").write_text("bad\n" if name in bad else "good\n")
-        if rand.random() < case.conflicts:
+        if name in alike:
             (root / "shared.txt").write_text(f"{name}\n")
         git("add", ".")
         git("commit", "-qm", name)
     git("checkout", "-q", "--detach", "main")
-    began_s = time.monotonic()
     done = subprocess.run(
         (GITGATES, "land", "--format=json", *names),
         cwd=root,
@@ -89,17 +122,17 @@ def measure(case: Case, branches: int, seconds: float, folder: Path) -> Measured
         capture_output=True,
         check=False,
     )
-    took_s = (time.monotonic() - began_s) * REAL_S / seconds
+    runs = read_runs(folder / "runs")
+    took_s = gates_in_turn(runs) * REAL_S
     states = [row["state"] for row in json.loads(done.stdout)["entries"]]
     landed = states.count("landed")
-    runs = len((folder / "runs").read_text().splitlines())
     git("checkout", "-q", "main")
     is_broken = any((root / f"{name}.txt").exists() for name in bad)
     return Measured(
         landed,
         states.count("ejected"),
         landed * 3600 / took_s,
-        runs * REAL_S / max(landed, 1),
+        len(runs) * REAL_S / max(landed, 1),
         len(bad),
         is_broken,
     )
@@ -109,7 +142,7 @@ def main() -> int:
     """Measure each case, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--branches", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=6.0, help="of a gate")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of a gate")
     parser.add_argument("--only", default="", help="FAILURES,CONFLICTS, such as 0.05,0")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
