@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         `unapproved(call, changed)`, what the person is told of changes to these;
         `plan_of(event, repo, config)`, what runs beside the gates of a git hook;
         `runs_commands(config)`, whether it runs any that are no gates;
+        `weakened_between(repo, config, before, after)` and `bars_landing(repo, config, trees)`,
+        what a landing tells, and why it may not be;
         `file_limits(config)`, which files are too large to be saved, or None if none are; and
         `follows_writers(config)`, whether it asks who has written what.
         """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from gitgates.core.clean import counted, plain_line
+from gitgates.core.errors import GitgatesError
+from gitgates.core.policy import functions_of
 from gitgates.git.merging import (
     Building,
     ConflictError,
@@ -17,6 +19,7 @@ from gitgates.worktree.merging import merge_in_checkout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.core.types import Config
     from gitgates.features.land.queue import Landing
     from gitgates.git.repo import Repo
 
@@ -26,11 +29,21 @@ _MOST_LINES = 40  # of each
 _MARKED = re.compile(rb"^<{7} .*?^>{7} .*?$", re.MULTILINE | re.DOTALL)
 
 
+class BarredError(GitgatesError):
+    """A branch cannot land, whatever its gates say."""
+
+    exit_status = 1
+
+
 def build(repo: Repo, base: str, entry: Landing, method: str) -> str:
     """Return the commit that lands an entry on a base; the base if there is nothing to land.
 
-    Raises: ConflictError; GitError.
+    Raises: ConflictError, BarredError; GitError.
     """
+    if not repo.git.resolve(f"{entry.tip}^{{commit}}"):
+        raise BarredError(f"its commit {entry.tip[:_SHORT]} is gone")
+    if repo.git.ask("merge-base", entry.tip, base).exit_status == 1:
+        raise BarredError(f"it has no commit in common with `{entry.target}`")
     if is_ancestor(repo, entry.tip, base):
         return base
     building = Building(
@@ -42,6 +55,18 @@ def build(repo: Repo, base: str, entry: Landing, method: str) -> str:
         return building.squashed(base, entry.tip, f"Land branch '{entry.branch}'")
     onto = f" into {entry.target}" if entry.target not in ("main", "master") else ""
     return building.merged(base, entry.tip, f"Merge branch '{entry.branch}'{onto}\n")
+
+
+def check_policies(repo: Repo, config: Config, *commits: str) -> None:
+    """Check that what a merge changes was reviewed, if the target requires that.
+
+    `commits`: before the merge, after it, and the branch. Raises: BarredError; GitError.
+    """
+    trees = [repo.git.resolve(f"{commit}^{{tree}}") for commit in commits]
+    looks = functions_of(config, "bars_landing")
+    if why := "; ".join(filter(None, (look(repo, config, trees) for look in looks))):
+        hint = "Undo that, or have it reviewed in the session that made it: gitgates review status"
+        raise BarredError(why, hint)
 
 
 def describe_conflict(repo: Repo, base: str, entry: Landing, error: ConflictError) -> str:

@@ -11,17 +11,19 @@ from gitgates.config.load import load, table_of
 from gitgates.core import environ, errors
 from gitgates.core.clean import plain_line
 from gitgates.core.errors import GitgatesError, Interrupted, UsageError
+from gitgates.core.limits import parse_json
 from gitgates.core.types import Config
 from gitgates.engine.listener import Listener
-from gitgates.features.land.candidate import build, describe_conflict
+from gitgates.features.land.candidate import build, check_policies, describe_conflict
 from gitgates.features.land.landed import as_fields, as_row
-from gitgates.features.land.lander import Lander, LandSettings, settings_at
+from gitgates.features.land.lander import Lander, LandSettings, settings_at, slots_of
 from gitgates.features.land.queue import EJECTED, LANDED, NOTHING, Landing, Queue
 from gitgates.features.land.trial import LandTrial, preview, run
 from gitgates.git.forward import ForwardBranch
 from gitgates.git.merging import ConflictError
 from gitgates.git.repo import find_repo
 from gitgates.proc.call import start_unattended
+from gitgates.proc.resources import Wait
 from gitgates.report.text import Console, open_terminal
 from gitgates.store.turn import WorkTurn
 from gitgates.verbs.output import format_option, print_json, stdout, table
@@ -45,11 +47,7 @@ _MOST_LISTED = 20
 @click.option("--cancel", is_flag=True, help="Take branches that wait out of the queue.")
 @click.option("--detach", is_flag=True, help="Queue, and land in the background.")
 @click.option("--dry-run", is_flag=True, help="Say what conflicts, and which gates would run.")
-@click.option("--trial", hidden=True, default="")  # the commit to test, for the queue
-@click.option("--base", hidden=True, default="")
-@click.option("--target", hidden=True, default="")
-@click.option("--hook", hidden=True, default="")
-@click.option("--result", hidden=True, default="")
+@click.option("--trial", hidden=True, default="")  # of a `LandTrial`, for the queue
 @format_option
 def command(branches: tuple[str, ...], *, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     """Merge branches into the target, test exactly that, and land what passes.
@@ -63,13 +61,12 @@ def command(branches: tuple[str, ...], *, fmt: str, **options: Any) -> int:  # n
     """
     repo = current_repo()
     if options["trial"]:
-        trial = LandTrial(*(options[name] for name in ("trial", "base", "target", "hook")))
-        return run(trial, repo, Console(stdout()), options["result"])
-    queue = Queue(repo)
+        return run(LandTrial(*parse_json(options["trial"])), repo, Console(stdout()))
+    config = load(repo.root_abs, repo.config_cache_abs) or Config()
+    settings = table_of(config, "land", LandSettings)
+    target, queue = settings.target, Queue(repo, settings.batch * slots_of(config))
     if options["lists"]:
         return _list(queue, fmt)
-    config = load(repo.root_abs, repo.config_cache_abs) or Config()
-    target = table_of(config, "land", LandSettings).target
     ForwardBranch(repo, target).tip()
     names = branches or _own_branch(repo, target)
     if options["cancel"]:
@@ -108,7 +105,7 @@ def wait(repo: Repo, queue: Queue, numbers: set[int], console: Console) -> None:
 
     Raises: Interrupted; GitgatesError where the work cannot go on.
     """
-    turn, before = WorkTurn(f"{queue.folder_abs}/lock"), -1
+    turn, place = WorkTurn(f"{queue.folder_abs}/lock"), 0
 
     def is_wanted(entries: list[Landing]) -> bool:
         return any(entry.is_live and entry.number in numbers for entry in entries)
@@ -122,8 +119,9 @@ def wait(repo: Repo, queue: Queue, numbers: set[int], console: Console) -> None:
                 finally:
                     turn.release()
                 continue
-            if before != (before := sum(entry.number < min(numbers) for entry in live)):
-                console.phase(f"waiting for another process that lands, {before} before this")
+            if place != (place := 1 + sum(entry.number < min(numbers) for entry in live)):
+                wait = Wait("another process that lands", place, queue.expected_s(place))
+                console.phase(f"waiting for {wait.text}")
             console.tick()
             time.sleep(_POLL_S)
     except KeyboardInterrupt as error:
@@ -153,12 +151,13 @@ def _warn_of_changes(repo: Repo) -> None:
 
 def _dry_run(repo: Repo, entries: list[Landing], target: str, fmt: str) -> int:
     base = ForwardBranch(repo, target).tip()
-    _config, settings = settings_at(repo, base)
+    config, settings = settings_at(repo, base)
     rows: list[dict[str, Any]] = []
     for entry in entries:
         gates, state, text = dict[str, str](), NOTHING, ""
         try:
             commit = build(repo.as_stored, base, entry, settings.method)
+            check_policies(repo.as_stored, config, base, commit, entry.tip)
             if commit != base:
                 gates = preview(LandTrial(commit, base, target, settings.hook), repo, Listener())
                 state = "would be tested"
@@ -191,7 +190,7 @@ def _list(queue: Queue, fmt: str) -> int:
 def _tell(queue: Queue, entries: list[Landing], fmt: str) -> int:
     """Print how entries have ended; return the exit status."""
     if fmt == "json":
-        rows = [as_fields(entry, queue.feedback(entry)) for entry in entries]
+        rows = [as_fields(entry, queue) for entry in entries]
         print_json({"version": _VERSION, "entries": rows})
     for entry in entries if fmt == "text" else ():
         if entry.state == EJECTED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.errors import GitError
-from gitgates.features.land.queue import LANDED, Landing
+from gitgates.features.land.queue import LANDED, Landing, Queue
 from gitgates.git.merging import identity
 from gitgates.store.log import utc
 
@@ -52,14 +52,18 @@ def tested(entry: Landing) -> str:
     return f"as part of a batch, {entry.tested}; this commit may not have been tested by itself"
 
 
-def as_fields(entry: Landing, feedback: str) -> dict[str, Any]:
+def as_fields(entry: Landing, queue: Queue) -> dict[str, Any]:
     """Return an entry as data."""
     fields = entry._asdict()
     names = ("gate", "status", "seconds")
     fields["gates"] = [dict(zip(names, gate, strict=True)) for gate in entry.gates]
     for name in ("queued_s", "ended_s"):
         fields[name.removesuffix("_s")] = utc(fields.pop(name)) if fields[name] else ""
-    return {**fields, "feedback": feedback}
+    live = [each.number for each in queue.entries() if each.is_live]
+    place = live.index(entry.number) + 1 if entry.number in live else 0
+    expected_s = queue.expected_s(place) if place else None
+    fields |= {"place": place, "expected_seconds": expected_s}
+    return {**fields, "feedback": queue.feedback(entry)}
 
 
 def as_row(entry: Landing) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -16,14 +17,15 @@ from gitgates.core.errors import ConfigError, GitgatesError, Interrupted, StateE
 from gitgates.core.policy import providers
 from gitgates.core.record import Record
 from gitgates.core.types import Command, Config
-from gitgates.features.land.candidate import build, describe_conflict
+from gitgates.features.land.candidate import BarredError, build, check_policies, describe_conflict
 from gitgates.features.land.chain import GREEN, RED, TESTING, UNTESTED, Link, due, landable
 from gitgates.features.land.landed import write_notes
 from gitgates.features.land.queue import LANDED, LANDING, NOTHING, WAITING
-from gitgates.features.land.trial import PUSH, read
+from gitgates.features.land.trial import PUSH, LandTrial, read
 from gitgates.git.forward import ForwardBranch, HeldError, MovedError
 from gitgates.git.merging import ConflictError, is_ancestor
 from gitgates.proc.processes import Capture, Group, SignalPipe
+from gitgates.proc.resources import Wait
 from gitgates.proc.watchdog import Watchdog
 from gitgates.session.committed_settings import counted_in
 from gitgates.store.files import make_folder, read_state, remove_file
@@ -69,6 +71,11 @@ def settings_at(repo: Repo, commit: str) -> tuple[Config, LandSettings]:
     return config, settings._replace(batch=max(settings.batch, 1))
 
 
+def slots_of(config: Config) -> int:
+    """Return how many candidates are tested at once."""
+    return config.jobs or os.cpu_count() or 1
+
+
 class Lander:
     """Lands what is queued for one target, as long as the turn is ours."""
 
@@ -83,7 +90,7 @@ class Lander:
         self._deferred: set[int] = set()  # entries that conflict with one in the chain
         self._running: dict[int, tuple[Link, Child]] = {}  # by process
         self._said, self._held, self._again_s = "", "", 0.0
-        self._shrunk = 0  # how often batches were halved: many failures are found faster alone
+        self._batch = sys.maxsize  # after a failure 1: where many fail, each is found faster alone
 
     def work(self, is_wanted: Callable[[list[Landing]], bool]) -> None:
         """Work until nothing is queued, nobody wants it any more, or the turn is lost.
@@ -107,9 +114,6 @@ class Lander:
         finally:
             self._watch.close()
 
-    def _batch(self) -> int:
-        return max(self._settings.batch >> self._shrunk, 1)
-
     def _tick(self) -> None:
         self._turn.beat()
         self._console.tick()
@@ -122,12 +126,13 @@ class Lander:
             return
         self._extend(live)
         states = [link.state for link in self._links]
-        free = self._slots - len(self._running)
-        for at in due(states, batch=self._batch(), free=free):
+        batch, free = min(self._batch, self._settings.batch), self._slots - len(self._running)
+        for at in due(states, batch=batch, free=free):
             self._start(self._links[at])
         names = ", ".join(f"`{link.entry.branch}`" for link in self._links)
         if names not in ("", self._said):
-            self._console.phase(f"testing {names} on `{self._target.name}`")
+            about = Wait("", left_s=self._queue.expected_s(1)).text
+            self._console.phase(f"testing {names} on `{self._target.name}`{about}")
             self._said = names
         if child := self._group.wait(_POLL_S):
             self._ended(child)
@@ -138,7 +143,7 @@ class Lander:
         self._drop()
         tip = self._target.tip()
         self._config, self._settings = settings_at(self._repo, tip)
-        self._slots = self._config.jobs or os.cpu_count() or 1
+        self._slots = slots_of(self._config)
         remote = self._settings.remote if self._settings.push else ""
         self._target = ForwardBranch(self._repo, self._target.name, remote)
         self._base = self._target.base()
@@ -172,33 +177,28 @@ class Lander:
             self._add(entry)
 
     def _add(self, entry: Landing) -> None:
-        git, tip = self._repo.git, entry.tip
-        why = ""
-        if not git.resolve(f"{tip}^{{commit}}"):
-            why = f"its commit {tip[:_SHORT]} is gone"
-        elif git.ask("merge-base", tip, self._base).exit_status == 1:
-            why = f"it has no commit in common with `{self._target.name}`"
-        if why:
-            self._eject(entry, why, f"`{entry.branch}` cannot land: {why}.")
-            return
         top = self._links[-1].commit if self._links else self._base
         commit = base = top
         try:
             for base in dict.fromkeys((self._base, top)):
                 commit = build(self._repo, base, entry, self._settings.method)
+            check_policies(self._repo, self._config, top, commit, entry.tip)
         except ConflictError as error:
             if base == self._base:
                 text = describe_conflict(self._repo, base, entry, error)
                 self._eject(entry, error.message, text)
             else:
                 self._deferred.add(entry.number)  # what it conflicts with may be ejected yet
-            return
-        if commit != top:
-            self._links.append(Link(entry, commit))
-        elif self._links:
-            self._deferred.add(entry.number)
+        except BarredError as error:
+            what = f"`{entry.branch}` cannot land on `{entry.target}`"
+            self._eject(entry, error.message, f"{what}: {error.full_message}")
         else:
-            self._queue.update([entry.number], state=NOTHING, base=self._base)
+            if commit != top:
+                self._links.append(Link(entry, commit))
+            elif self._links:
+                self._deferred.add(entry.number)
+            else:
+                self._queue.update([entry.number], state=NOTHING, base=self._base)
 
     def _eject(self, entry: Landing, why: str, text: str, **fields: Any) -> None:  # noqa: ANN401 - of a Landing
         self._queue.eject(entry, why, text, base=self._base, **fields)
@@ -210,10 +210,9 @@ class Lander:
         result_abs = self._result_abs(link)
         make_folder(os.path.dirname(result_abs))
         remove_file(result_abs)
-        trial = (link.commit, self._base, self._target.name, self._settings.hook, result_abs)
-        options = ("trial", "base", "target", "hook", "result")
-        words = [f"--{name}={value}" for name, value in zip(options, trial, strict=True)]
-        argv = (sys.executable, "-m", "gitgates", "land", *words)
+        target, hook = self._target.name, self._settings.hook
+        trial = json.dumps(LandTrial(link.commit, self._base, target, hook, result_abs))
+        argv = (sys.executable, "-m", "gitgates", "land", f"--trial={trial}")
         command = Command(argv, self._repo.root_abs, dict(self._repo.env))
         child = self._group.start(command, _LIMIT_S, Capture(_KEPT_BYTES))
         if isinstance(child, str):
@@ -245,7 +244,7 @@ class Lander:
     def _settle(self) -> None:
         """Land what has passed; eject what has failed on what is good."""
         states = [link.state for link in self._links]
-        at = landable(states, batch=self._batch())
+        at = landable(states, batch=self._settings.batch)
         if at >= 0:
             if time.monotonic() >= self._again_s:
                 self._land(self._links[: at + 1])
@@ -255,7 +254,7 @@ class Lander:
                 self._stop(link)  # it is built on what has failed
             if red == 0:
                 link, out = self._links[0], self._links[0].outcome
-                self._shrunk += 1
+                self._batch = 1
                 self._drop()
                 what = f"`{link.entry.branch}` was not landed on `{self._target.name}`."
                 text = f"{what}\n{out.feedback}"
@@ -265,15 +264,9 @@ class Lander:
 
     def _land(self, links: list[Link]) -> None:
         """Land links, the last of which has passed."""
-        tested, outcome = links[-1].commit, links[-1].outcome
-        fields: dict[str, Any] = {
-            "state": LANDING,
-            "why": "",
-            "base": self._base,
-            "tested": tested,
-            "gates": outcome.gates,
-            "weakened": outcome.weakened,
-        }
+        tested, out = links[-1].commit, links[-1].outcome
+        fields: dict[str, Any] = {"gates": out.gates, "weakened": out.weakened, "tested": tested}
+        fields |= {"state": LANDING, "why": self._held, "base": self._base}
         landing = [each.entry._replace(commit=each.commit, **fields) for each in links]
         if not self._queue.replace(landing):
             return  # one was cancelled: the next step sees it
@@ -292,7 +285,7 @@ class Lander:
             return
         self._base, self._tip, self._held, self._again_s = tested, self._target.tip(), "", 0.0
         del self._links[: len(links)]
-        self._shrunk = max(self._shrunk - 1, 0)
+        self._batch += len(links)
         self._deferred.clear()
         self._end(landing)
 

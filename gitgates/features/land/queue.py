@@ -65,9 +65,10 @@ class Landing(Record):
 class Queue:
     """The entries of all worktrees of a repository."""
 
-    def __init__(self, repo: Repo) -> None:
+    def __init__(self, repo: Repo, at_once: int = 1) -> None:
+        """Take where the queue is, and how many are tested at once."""
         self.folder_abs = f"{repo.shared_state_abs}/land"
-        self._path_abs = f"{self.folder_abs}/queue.json"
+        self._path_abs, self._at_once = f"{self.folder_abs}/queue.json", at_once
 
     def entries(self) -> list[Landing]:
         """Return all entries, in their order. Raises: StateError where they cannot be read."""
@@ -78,6 +79,12 @@ class Queue:
         except (OSError, ValueError, TypeError, KeyError) as error:
             hint = f"To begin with an empty queue: rm '{self._path_abs}'"
             raise StateError(f"{self._path_abs}: cannot be read: {error!r}", hint) from error
+
+    def expected_s(self, place: int) -> float | None:
+        """Return how long until what is in a place ends, as gates took before; None: not known."""
+        took = [sum(seconds for *_, seconds in each.gates) for each in self.entries()]
+        took = sorted(filter(None, took))
+        return -(-place // self._at_once) * took[len(took) // 2] if took else None
 
     def change(self, edit: Callable[[list[Landing]], Iterable[Landing]]) -> list[Landing]:
         """Replace the entries by what `edit` makes of them; return that.
@@ -104,37 +111,31 @@ class Queue:
 
     def add(self, branch: str, tip: str, *, target: str, by: str) -> Landing:
         """Queue a branch, unless exactly that is queued; another tip of it is cancelled."""
-        added: list[Landing] = []
+
+        def is_same(entry: Landing) -> bool:
+            return entry.is_live and (entry.branch, entry.target) == (branch, target)
 
         def edit(entries: list[Landing]) -> list[Landing]:
-            rest = []
-            for entry in entries:
-                if entry.is_live and (entry.branch, entry.target) == (branch, target):
-                    if entry.tip == tip:
-                        added.append(entry)
-                    elif entry.state == WAITING:
-                        why = f"queued again at {tip[:7]}"
-                        rest.append(entry._replace(state=CANCELLED, why=why, ended_s=time.time()))
-                        continue
-                rest.append(entry)
-            if not added:
-                number = 1 + max((entry.number for entry in entries), default=0)
-                new = Landing(number, branch, tip, target=target, by=by, queued_s=time.time())
-                added.append(new)
-                rest.append(new)
-            return rest
+            if any(is_same(entry) and entry.tip == tip for entry in entries):
+                return entries
+            number = 1 + max((entry.number for entry in entries), default=0)
+            new = Landing(number, branch, tip, target=target, by=by, queued_s=time.time())
+            return [*entries, new]
 
-        self.change(edit)
-        return added[0]
+        why = f"queued again at {tip[:7]}"
+        self._set(
+            lambda each: is_same(each) and each.state == WAITING and each.tip != tip,
+            state=CANCELLED,
+            why=why,
+        )
+        return next(each for each in self.change(edit) if is_same(each) and each.tip == tip)
 
     def replace(self, changed: list[Landing]) -> bool:
         """Replace entries, if none of them has ended."""
         by_number, replaced = {entry.number: entry for entry in changed}, list[bool]()
 
         def edit(entries: list[Landing]) -> list[Landing]:
-            replaced.append(
-                by_number.keys() <= {entry.number for entry in entries if entry.is_live}
-            )
+            replaced.append(by_number.keys() <= {e.number for e in entries if e.is_live})
             return [by_number.get(e.number, e) if replaced[-1] else e for e in entries]
 
         self.change(edit)
@@ -143,28 +144,27 @@ class Queue:
     def update(self, numbers: Iterable[int], **fields: Any) -> None:  # noqa: ANN401 - of a Landing
         """Change fields of entries that have not ended."""
         chosen = {*numbers}
-        if fields.get("state", WAITING) not in LIVE:
-            fields["ended_s"] = time.time()
-        self.change(
-            lambda entries: [
-                entry._replace(**fields) if entry.number in chosen and entry.is_live else entry
-                for entry in entries
-            ]
-        )
+        self._set(lambda each: each.number in chosen and each.is_live, **fields)
 
     def cancel(self, branches: Iterable[str]) -> list[Landing]:
         """Take branches out that wait; return their entries."""
-        names, now = {*branches}, time.time()
-        cancelled: list[Landing] = []
+        names = {*branches}
+        return self._set(
+            lambda each: each.state == WAITING and each.branch in names, state=CANCELLED, why=""
+        )
+
+    def _set(self, is_chosen: Callable[[Landing], bool], **fields: Any) -> list[Landing]:  # noqa: ANN401 - as above
+        """Change fields of some entries; return these."""
+        if fields.get("state", WAITING) not in LIVE:
+            fields["ended_s"] = time.time()
+        changed: dict[int, Landing] = {}
 
         def edit(entries: list[Landing]) -> list[Landing]:
-            chosen = [each for each in entries if each.state == WAITING and each.branch in names]
-            cancelled[:] = [e._replace(state=CANCELLED, why="", ended_s=now) for e in chosen]
-            by_number = {entry.number: entry for entry in cancelled}
-            return [by_number.get(entry.number, entry) for entry in entries]
+            changed.update({e.number: e._replace(**fields) for e in entries if is_chosen(e)})
+            return [changed.get(entry.number, entry) for entry in entries]
 
         self.change(edit)
-        return cancelled
+        return [*changed.values()]
 
     def feedback(self, entry: Landing) -> str:
         """Return what was said when an entry was ejected."""
@@ -182,5 +182,4 @@ class Queue:
 
 def _entry(row: dict[str, Any]) -> Landing:
     fields = {name: value for name, value in row.items() if name in Landing._fields}
-    gates = tuple((str(gate), str(status), float(s)) for gate, status, s in row.get("gates", ()))
-    return Landing(**{**fields, "gates": gates})
+    return Landing(**{**fields, "gates": tuple(map(tuple, row.get("gates", ())))})

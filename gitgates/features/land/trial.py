@@ -47,6 +47,7 @@ class LandTrial(Record):
     base: str  # that the target is at: what differs from it is landed
     target: str
     hook: str
+    result_abs: str = ""  # the file for its outcome
 
 
 class NothingToRunError(GitgatesError):
@@ -64,7 +65,7 @@ class TrialOutcome(Record):
     error: int = 0  # the exit status of what is no fault of the commit
 
 
-def run(trial: LandTrial, repo: Repo, listener: Listener, result_abs: str) -> int:
+def run(trial: LandTrial, repo: Repo, listener: Listener) -> int:
     """Test a commit, and write how that has ended. Raises: OSError where it cannot be written."""
     try:
         outcome = _TrialRun(trial, repo, listener).outcome()
@@ -72,7 +73,7 @@ def run(trial: LandTrial, repo: Repo, listener: Listener, result_abs: str) -> in
         outcome = TrialOutcome(passed=False, why=error.message, feedback=str(error))
     except GitgatesError as error:
         outcome = TrialOutcome(passed=False, why=error.full_message, error=error.exit_status)
-    replace_file(result_abs, json.dumps(outcome._asdict()).encode())
+    replace_file(trial.result_abs, json.dumps(outcome._asdict()).encode())
     return OK if outcome.passed else outcome.error or BLOCKED
 
 

@@ -24,6 +24,8 @@ from gitgates.session.start import record_base
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitgates.core.types import Config
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
@@ -67,6 +69,21 @@ def weakened_between(repo: Repo, config: Config, before: str, after: str) -> str
     review, trees = settings_of(config), Trees(repo, before, after)
     is_off = review.weakened == "off"
     return "" if is_off else in_one_line(find_weakened(trees, file_differences(trees), review))
+
+
+def bars_landing(repo: Repo, config: Config, trees: Sequence[str]) -> str:
+    """Return why a change may not land; empty: no review of it is missing.
+
+    `trees`: before it landed, after it, and of the branch that made it.
+    """
+    review = settings_of(config)
+    if review.weakened != "block" and review.mode != "require":
+        return ""
+    from gitgates.features.review.landed import LandedChange
+    from gitgates.git.diff import Trees
+
+    before, after, tip = trees
+    return LandedChange(Trees(repo, before, after), review, tip).missing
 
 
 def _plain(name: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from agent_support import Agent
 from conftest import Repo
 from land_support import CONFIG, begin, branch, entry, first_parents, land, opened, runs
 from proof_support import make_key, sign_with
 
 from gitgates.features.land.queue import LANDING, Queue
+from gitgates.store.log import session_journal
 
 
 @pytest.mark.slow
@@ -168,3 +170,41 @@ def test_what_lands_is_signed_and_what_it_weakens_is_told(
     assert "Weakens: a.py: " in repo.git("notes", "--ref=gitgates-land", "show", "main")
     tree = repo.git("rev-parse", "main^{tree}")
     assert '"payload"' in repo.git("notes", "--ref=gitgates", "show", tree)
+
+
+def test_a_change_that_weakens_the_checks_lands_once_it_is_reviewed(repo: Repo, out: Path) -> None:
+    begin(repo, CONFIG + '[hooks.Stop]\ngates = ["review"]\n[review]\nweakened = "block"\n')
+    agent = Agent(repo, "s1")
+    agent.start()
+    agent.prompt()
+    agent.edit("a.py", "import os  # " + "noqa\n")
+    repo.git("checkout", "-q", "-b", "weak")
+    repo.commit_all("weaken")
+    repo.git("checkout", "-q", "main")
+    repo.write("more.txt", "")
+    repo.commit_all("more")
+    repo.git("checkout", "-q", "weak")
+    why = "it weakens the checks, and was not reviewed: a.py: warning suppressed"
+    assert why in repo.gitgates("land", "--dry-run").stdout.decode()
+    status, rows = land(repo)
+    assert (status, rows["weak"]["why"], runs(out)) == (1, why, 0)
+    assert "gitgates review status" in rows["weak"]["feedback"]
+    assert repo.gitgates("review", "skip", "--reason", "needed").returncode == 0
+    status, rows = land(repo)
+    assert (status, rows["weak"]["weakened"]) == (0, "a.py: warning suppressed")
+
+
+def test_the_independent_review_that_is_required_is_asked_for(repo: Repo, out: Path) -> None:
+    begin(repo, CONFIG + '[hooks.Stop]\ngates = ["review"]\n[review]\nmode = "require"\n')
+    branch(repo, "big", {"a.py": "x = 1\n"})
+    status, rows = land(repo, "big")
+    why = "the reviewer has not posted COMPLETE of this change"
+    assert (status, rows["big"]["why"], runs(out)) == (1, why, 0)
+    state = {"tree": repo.git("rev-parse", "big^{tree}"), "head": "", "patch": "", "agent": "r"}
+    journal = session_journal(f"{repo.path}/.git/gitgates", "s1")
+    for decision, expected in (("COMPLETE", 0), ("ISSUES", 1)):
+        journal.append(
+            {"what": "decision", "decision": decision, "counts": True, "message": "m", **state}
+        )
+        repo.git("update-ref", "refs/heads/main", "elsewhere")
+        assert land(repo, "big")[0] == expected
