@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from each_case import each_case
 
-from gitgates.session.shell_commands import split_commands
 from gitgates.shell import syntax as shell_syntax
 from gitgates.shell.starters import STARTERS, Starter
 from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, read_command_line
@@ -223,24 +222,18 @@ def test_an_alarm_while_a_line_is_parsed_comes_behind_it() -> None:
     assert (done.stdout, done.stderr) == (b"behind it\n" * 20, b"")
 
 
-def test_without_a_parser_nothing_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_parser_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_syntax, "_parser", lambda: None)
     assert read_command_line("a").trouble == "the parser for commands cannot be loaded"
-    assert split_commands("git diff") is None
-
-
-def test_what_is_nested_too_deeply_is_not_plain() -> None:
-    assert split_commands("git diff" + " && a" * 2000) is None
 
 
 # The limit is met at another place in each: also where the grammar is asked for a text.
 AT_THE_LIMIT = """
-from gitgates.session.shell_commands import split_commands
 from gitgates.shell.syntax import read_command_line
 def deeper(number):
     if number:
         return deeper(number - 1)
-    return split_commands("ls&&" * 3000 + "ls") or read_command_line("ls||" * 1400 + "ls").trouble
+    return read_command_line("ls||" * 1400 + "ls").trouble
 print({deeper(number) for number in range(12)})
 """
 

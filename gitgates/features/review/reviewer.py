@@ -42,9 +42,25 @@ if TYPE_CHECKING:
 ON, OFF = "on", "off"
 _STOP = ":stop"
 _TOKEN_BYTES = 16
+_MASK = "…"  # what stands for a token in a text that is kept
 _TOOLS = ("__review_status", "__post_review")  # from `gitgates mcp`
 _WATCHED = "reviewer "  # precedes the path of a file that defines the reviewer
 _MOST_SENT_BACK = 2  # times, for a reviewer that ends without a decision
+# What output may be passed on to, and what shows where one is. None has an option that writes.
+_FILTERS = ("head", "tail", "wc", "cat", "grep", "cut", "nl", "cd", "ls", "pwd", "echo")
+# Options of git itself that change nothing about what is read.
+_QUIET = ("--no-pager", "-P")
+# Options that write a file, or start a program.
+_WRITING = {"git": ("--output", "--ext-diff", "--textconv"), "gitgates": ("--output",)}
+_SHORTEST = len("--ou")  # git takes the beginning of an option for the whole
+_TEXT = "--text"  # an option of its own, which writes nothing
+# A plain line of commands: nothing in it has a meaning for the shell but quotes and joints.
+_TOKEN = (
+    r"[ \t]+(?:\\\n)?|(?P<joint>&&|\|\||[|;\n])"
+    r"|(?:[12&]?>/dev/null|2>&1)(?=[\s;&|]|$)"
+    r"""|(?P<word>(?:'[^']*'|"[^"\\$`]*"|[\^@]\{[\w-]*\}|[\w./:,=@%+^~-])+)"""
+)
+_QUOTED = r"'([^']*)'|\"([^\"]*)\""
 _SCHEDULED = (
     "gitgates: a prompt scheduled by the agent starts with `{}`, which only counts in your own "
     "prompts. If it is yours, rephrase it and submit it again"
@@ -220,9 +236,71 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
         return ""
     if kind != "shell":
         return f"The reviewer may only read: it may not use {tool or 'this tool'}."
-    from gitgates.session.shell_commands import refuse_line
+    return _refuse_line(command, allowed)
 
-    return refuse_line(command, allowed)
+
+def _refuse_line(command: str, allowed: tuple[str, ...]) -> str:
+    """Return why the reviewer may not run a shell command; empty if it may."""
+    commands = split_commands(command)
+    if commands is None:
+        return (
+            "The reviewer may run only plain commands: no substitutions, no variables, no files "
+            "written, nothing in the background. Put text with other characters in single quotes."
+        )
+    return next((why for words in commands if (why := _refuse_command(words, allowed))), "")
+
+
+def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
+    if words[0] in _FILTERS:
+        return ""
+    words = _without_quiet(words)
+    if not any(words[: len(prefix)] == prefix for prefix in map(str.split, allowed)):
+        permitted = ", ".join(f"`{prefix}`" for prefix in allowed) or "none"
+        rest = ", ".join(_FILTERS)
+        command = " ".join(words[:2])
+        return f"The reviewer may not run `{command}`. It may run: {permitted}; and {rest}."
+    if any(_may_write(words[0], word.partition("=")[0]) for word in words[1:]):
+        return f"The reviewer may not use {words[0]} to write a file or start a program."
+    return ""
+
+
+def _without_quiet(words: list[str]) -> list[str]:
+    """Return a git command without options of folder and display."""
+    while words[0] == "git" and words[1:2]:
+        if words[1] in _QUIET:
+            words = [words[0], *words[2:]]
+        elif words[1] == "-C" and len(words) > len(("git", "-C", ".")):
+            words = [words[0], *words[3:]]
+        else:
+            break
+    return words
+
+
+def _may_write(program: str, option: str) -> bool:
+    if program == "gitgates" and option.startswith("-o"):
+        return True
+    is_known = any(
+        writing_option.startswith(option) for writing_option in _WRITING.get(program, ())
+    )
+    return is_known and len(option) >= _SHORTEST and option != _TEXT
+
+
+def split_commands(text: str) -> list[list[str]] | None:
+    """Return the words of each command of a shell line; None if it is not plain.
+
+    Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
+    """
+    import re  # few tools are the reviewer's
+
+    commands: list[list[str]] = [[]]
+    at = 0
+    while match := re.compile(_TOKEN).match(text, at):
+        at = match.end()
+        if match["joint"]:
+            commands.append([])
+        elif word := match["word"]:
+            commands[-1].append(re.sub(_QUOTED, r"\1\2", word))
+    return [words for words in commands if words] if at == len(text) else None
 
 
 def _end(call: Call) -> Verdict | None:
@@ -256,14 +334,13 @@ def _end(call: Call) -> Verdict | None:
 
 def _send_back(call: Call, entry: RoundEntry, *, was_posted: bool) -> Verdict:
     from gitgates.features.review.text import sent_back
-    from gitgates.session.shell_commands import MASK
 
     why = "You have not posted a decision yet, so you cannot end."
     if was_posted:
         why = "You posted your decision, but the change is different now."
     token, token_entry = _new_token(call.payload.agent_id, "")
     # The answer stored for a second delivery does not contain the token.
-    masked = call.encode(Verdict(BLOCK, to_agent=sent_back(MASK, why)))
+    masked = call.encode(Verdict(BLOCK, to_agent=sent_back(_MASK, why)))
     entries = (entry._replace(answer=masked), token_entry)
     return Verdict(BLOCK, to_agent=sent_back(token, why), entries=entries, final=True)
 
@@ -272,13 +349,11 @@ def repeat(call: Call, answer: str) -> Verdict | None:
     """Return a repeated answer with a new token instead of the mask."""
     import json
 
-    from gitgates.session.shell_commands import MASK
-
     text = json.loads(answer or "{}").get("reason", "")
-    if MASK not in text:
+    if _MASK not in text:
         return None
     token, token_entry = _new_token(call.payload.agent_id, "")
-    again = text.replace(f"--token {MASK}", f"--token {token}")
+    again = text.replace(f"--token {_MASK}", f"--token {token}")
     return Verdict(BLOCK, to_agent=again, entries=(token_entry,))
 
 
