@@ -276,7 +276,7 @@ TO_SAVE = {
     ),
 }
 TO_LOOK = {
-    *(f"session.{name}" for name in ("breaker", "hook_files", "tampering")),
+    *(f"session.{name}" for name in ("breaker", "tampering")),
     "files.stored",
 }
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def is_installed(agent: str, env: Mapping[str, str]) -> bool:
     """Return whether one of its settings has gitgates hooks, by the environment of its hook."""
-    return any(_own_settings(agent, env))
+    return any(own_settings(agent, env))
 
 
 def hears_writers(agent: str, root_abs: str, env: Mapping[str, str]) -> bool:
@@ -32,7 +32,7 @@ def hears_writers(agent: str, root_abs: str, env: Mapping[str, str]) -> bool:
     names = (*tools.names.get("writes", ()), _UNKNOWN_TOOL)
     matchers = [
         [hook.matcher for hook in hooks.our_hooks if kind_of(hook.event) == "after-tool"]
-        for hooks in _own_settings(agent, env, root_abs)
+        for hooks in own_settings(agent, env, root_abs)
     ]
     return not matchers or any(
         all(_matches(matcher, name) for name in names) for each in matchers for matcher in each
@@ -48,7 +48,7 @@ def _matches(matcher: str | None, name: str) -> bool:
         return True  # of a client with patterns of its own
 
 
-def _own_settings(agent: str, env: Mapping[str, str], root_abs: str = "") -> Iterator[HookSettings]:
+def own_settings(agent: str, env: Mapping[str, str], root_abs: str = "") -> Iterator[HookSettings]:
     """Yield the settings that have gitgates hooks."""
     host, settings = agent_host(agent), agent_settings(agent)
     project_abs = env.get(host.ENVIRONMENT.project, "") or root_abs

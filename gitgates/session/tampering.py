@@ -1,7 +1,7 @@
 """Report changes of gates, settings and agents to the person at a stop. Blocks nothing.
 
-When a session begins, gates, hooks, and settings that hide files from git are read without git, and
-kept as digests in its journal (`watched`). Each stop compares, and reports each change once.
+When a session begins, what decides about checks is read without git, and kept as digests in its
+journal (`watched`). Each stop compares, and reports each change once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.policy import POLICIES, Need
 from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.repo import nul_split
-from gitgates.session import hook_files
 from gitgates.session.call import Call
 from gitgates.session.facts import EventEntry, WatchedEntry
 from gitgates.session.journal import is_a, of_kind
@@ -24,22 +23,36 @@ from gitgates.store.files import read_cached, read_tail, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from gitgates.git.repo import Repo
-    from gitgates.hosts.agent import AgentHost
 
-_TOLD = "told"
-_BEGAN, _EXCLUDE, _CORE, _FLAGGED, OFF = "began", "exclude", "core", "flagged", "off"
-_GIT_HOOKS = "git-hooks"
-_HOOK_FILES, _HOOKS_PATH, _AGENT_HOOKS = "hook-files", "hooks-path", "agent-hooks"
-_HOOKS_OFF = "hooks-off"
+_BEGAN, _TOLD, OFF = "began", "told", "off"
+_EXCLUDE, _GIT_SETTINGS, _GIT_HOOKS = "exclude", "git-settings", "git-hooks"
+_FLAGGED, _AGENT_HOOKS = "flagged", "agent-hooks"
 _TABLE = "table "
 _DEFINITIONS = ("gate ", "hook ", _TABLE)
 _MOST_READ = 1 << 20  # bytes of a file
-_MOST_NAMED = 5
+_MOST_NAMED, _MOST_FILES = 5, 100
 _SINCE = "since this session began"
+# What is watched beside the configuration → what the person is told of a change.
+_CHANGES = {
+    _EXCLUDE: f".git/info/exclude has changed {_SINCE}: gates do not see files listed there",
+    _GIT_SETTINGS: (
+        f"git's settings of hooks, core.worktree or core.bare have changed {_SINCE}; to list them: "
+        r"git config --get-regexp '^hook|^core\.(hookspath|worktree|bare)'"
+    ),
+    _FLAGGED: (
+        f"files with skip-worktree or assume-unchanged have changed {_SINCE}; to list them: "
+        "git ls-files -v"
+    ),
+    _GIT_HOOKS: f"git's hooks have changed {_SINCE}; to check them: gitgates doctor",
+    _AGENT_HOOKS: (
+        "the hooks of gitgates in the agent's settings have changed, or are switched off, "
+        f"{_SINCE}; to check them: gitgates doctor"
+    ),
+}
 
 
 def needs(config: Config) -> tuple[Need, ...]:
@@ -73,7 +86,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     ]
     lines = _beginning(call, before)
     if changed:
-        lines += _lines(call.config, changed, now) + _hook_lines(changed, before, now)
+        lines += _lines(call.config, changed, now)
     lines += _not_in_force(call, changed)
     if not lines:
         return so_far
@@ -98,18 +111,12 @@ def _digests(call: Call, before: Mapping[str, str]) -> dict[str, str]:
         digests |= {name: digest_of_file(path) for name, path in files_of(call).items()}
     digests[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
-    digests[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
-    digests[_GIT_HOOKS] = _digest(b"".join(map(_hook_settings, files)))
-    digests[_HOOKS_PATH] = path = hook_files.hooks_path(files)
-    digests[_HOOK_FILES] = hook_files.git_hooks(repo, path)
+    digests[_GIT_SETTINGS] = _digest(b"".join(map(_git_settings, files)))
+    digests[_GIT_HOOKS] = _git_hooks(repo, files)
     digests[_FLAGGED] = _digest("\0".join(_flagged_paths(repo)).encode("utf-8", "replace"))
-    host = call.host
-    settings = host.settings_files(repo.root_abs, call.env).values()
-    hooks_before = before.get(_AGENT_HOOKS, "")
-    digests[_AGENT_HOOKS] = hook_files.agent_hooks(call, settings, hooks_before)
+    settings = call.host.settings_files(repo.root_abs, call.env).values()
+    digests[_AGENT_HOOKS] = _agent_hooks(call, settings, before.get(_AGENT_HOOKS, ""))
     digests[OFF] = ", ".join(path for path in settings if _switches_off(_read(path)))
-    switches = dict.fromkeys((*settings, *host.switch_files(repo.root_abs, call.env)))
-    digests[_HOOKS_OFF] = ", ".join(path for path in switches if _is_hooks_end(host, path))
     return digests
 
 
@@ -134,45 +141,10 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
         if names := [name for name in defined if (name in now) is is_there]:
             excerpt = first_few([*map(plain_line, names)], _MOST_NAMED)
             lines.append(f"{what} the configuration {_SINCE}: {excerpt}")
-    if _EXCLUDE in changed:
-        lines.append(f".git/info/exclude has changed {_SINCE}: gates do not see files listed there")
-    if _CORE in changed:
-        settings = plain_line(now[_CORE]) or "nothing"
-        lines.append(f"git's core.worktree or core.bare has changed {_SINCE}: {settings}")
-    if _GIT_HOOKS in changed:
-        lines.append(
-            f"hooks in git's configuration have changed {_SINCE}; to list them: "
-            "git config --get-regexp ^hook"
-        )
-    if _FLAGGED in changed and now[_FLAGGED]:
-        lines.append(
-            f"files with skip-worktree or assume-unchanged have changed {_SINCE}; to list them:"
-            " git ls-files -v"
-        )
+    lines += [text for name, text in _CHANGES.items() if name in changed]
     if OFF in changed and now[OFF] and (required := required_gates(config)):
         paths = plain_line(now[OFF])
         lines.append(f"{paths} has set GITGATES=0 {_SINCE}: {required} will not run")
-    if _HOOKS_OFF in changed and now[_HOOKS_OFF]:
-        paths = plain_line(now[_HOOKS_OFF])
-        lines.append(f"{paths} switches all hooks off {_SINCE}: none runs in the next")
-    return lines
-
-
-def _hook_lines(changed: list[str], before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return what has changed in the hooks that start the gates."""
-    from gitgates.core.clean import first_few, plain_line  # most often, nothing has changed
-
-    lines = []
-    if _HOOKS_PATH in changed:
-        path = plain_line(now[_HOOKS_PATH]) or "not set"
-        lines.append(f"git's core.hooksPath has changed {_SINCE}: {path}")
-    elif _HOOK_FILES in changed:
-        names = hook_files.changed_hooks(before[_HOOK_FILES], now[_HOOK_FILES])
-        lines.append(f"git's hooks have changed {_SINCE}: {first_few(names, _MOST_NAMED)}")
-    if _AGENT_HOOKS in changed:
-        lines.append(f"the hooks of gitgates in the agent's settings have changed {_SINCE}")
-    if lines:
-        lines[-1] += "; to check them: gitgates doctor"
     return lines
 
 
@@ -219,27 +191,49 @@ def _switches_off(settings: bytes) -> bool:
     return value.lstrip(b' \t\r\n"')[:1] == b"0"
 
 
-def _is_hooks_end(host: AgentHost, path: str) -> bool:
-    """Return whether a file switches all of an agent's hooks off."""
-    if not host.may_be_off(_read(path)):
-        return False
-    from gitgates.session.installed import is_switched_off  # most files do not speak of it
-
-    return is_switched_off(host.NAME, path)
-
-
-def _core_settings(path: str) -> str:
-    lines = [b"".join(line.split()) for line in _read(path).splitlines()]
-    keys = (b"worktree", b"bare")
-    settings = [line for line in lines if line.lower().partition(b"=")[0] in keys]
-    settings = [line for line in settings if line.lower() != b"bare=false"]
-    return os.fsdecode(b", ".join(settings))
+def _git_settings(file: str) -> bytes:
+    """Return a git configuration's lines about hooks, and about where the working tree is."""
+    content = _read(file).lower()
+    hooks = [part for part in content.split(b"\n[") if part.lstrip(b"[ \t").startswith(b"hook")]
+    lines = [b"".join(line.split()) for line in content.splitlines()]
+    core = [line for line in lines if line.startswith((b"worktree=", b"bare", b"hookspath="))]
+    return b"\n".join([*hooks, *(line for line in core if line != b"bare=false")])
 
 
-def _hook_settings(path: str) -> bytes:
-    """Return a git configuration's lines about hooks; a section may begin many."""
-    sections = _read(path).lower().split(b"\n[")
-    return b"\n".join(part for part in sections if part.lstrip(b"[ \t").startswith(b"hook"))
+def _git_hooks(repo: Repo, files: Iterable[str]) -> str:
+    """Return a digest of git's folder of hooks. `files`: of its configuration."""
+    folder = f"{repo.common_dir_abs}/hooks"
+    for line in (line for file in files for line in _read(file).splitlines()):
+        key, _equals, path = line.partition(b"=")
+        if key.strip().lower() == b"hookspath":
+            path_abs = os.path.expanduser(os.fsdecode(path.strip(b' \t"')))
+            folder = os.path.join(repo.root_abs, path_abs)
+    try:
+        names = sorted(name for name in os.listdir(folder) if not name.endswith(".sample"))
+    except OSError:
+        return ""
+    hooks = [f"{folder}/{name}" for name in names[:_MOST_FILES]]
+    states = [(name, os.access(name, os.X_OK), digest_of_file(name)) for name in hooks]
+    return _digest(repr(states).encode("utf-8", "replace"))
+
+
+def _agent_hooks(call: Call, settings: Iterable[str], before: str) -> str:
+    """Return a digest of the agent's settings, and of our hooks in them, unless switched off.
+
+    Other settings change all the time, for example with each permission that a person gives: if our
+    hooks are unchanged, `before` is returned.
+    """
+    host, root_abs = call.host, call.repo.root_abs
+    files = [*dict.fromkeys((*settings, *host.switch_files(root_abs, call.env)))]
+    raw = _digest(b"\0".join(map(_read, files)))
+    if before.partition(" ")[0] == raw:
+        return before
+    from gitgates.session.installed import is_switched_off, own_settings
+
+    hooks = [found.our_hooks for found in own_settings(host.NAME, call.env, root_abs)]
+    off = [path for path in files if is_switched_off(host.NAME, path)]
+    digest = _digest(repr((hooks, off)).encode("utf-8", "replace"))
+    return before if before.partition(" ")[2] == digest else f"{raw} {digest}"
 
 
 def digest_of_file(path: str) -> str:

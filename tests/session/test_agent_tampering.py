@@ -105,8 +105,11 @@ def permission(repo: Repo) -> None:
 
 
 CHECK = "; to check them: gitgates doctor"
-HOOK_FILES = f"gitgates: git's hooks have changed {SINCE}"
-AGENT_HOOKS = f"gitgates: the hooks of gitgates in the agent's settings have changed {SINCE}"
+HOOK_FILES = f"gitgates: git's hooks have changed {SINCE}{CHECK}"
+AGENT_HOOKS = (
+    "gitgates: the hooks of gitgates in the agent's settings have changed, or are switched off, "
+    f"{SINCE}{CHECK}"
+)
 FLAGGED = (
     f"gitgates: files with skip-worktree or assume-unchanged have changed {SINCE}; to list them:"
     " git ls-files -v"
@@ -119,10 +122,9 @@ IN_FORCE = (
     "change, run in a terminal:"
     " gitgates approve rules"
 )
-CORE = f"gitgates: git's core.worktree or core.bare has changed {SINCE}: worktree=REPO"
 HOOKS = (
-    f"gitgates: hooks in git's configuration have changed {SINCE}; to list them: "
-    "git config --get-regexp ^hook"
+    f"gitgates: git's settings of hooks, core.worktree or core.bare have changed {SINCE}; "
+    r"to list them: git config --get-regexp '^hook|^core\.(hookspath|worktree|bare)'"
 )
 OFF = (
     f"gitgates: REPO/.claude/settings.local.json has set GITGATES=0 {SINCE}: the required gate "
@@ -146,16 +148,16 @@ EXCLUDE = f"gitgates: .git/info/exclude has changed {SINCE}: gates do not see fi
         (trace, f"{CONFIGURED.format('table trace')}\n{IN_FORCE}"),
         (advice, CONFIGURED.format("table advice")),
         (exclude, EXCLUDE),
-        (other_tree, CORE),
+        (other_tree, HOOKS),
         (hook_off, HOOKS),
         (hook_of_worktree, HOOKS),
         (skip, FLAGGED),
         (assume, FLAGGED),
         (switch_off, OFF),
         (order, ORDERS),
-        (hook_file, f"{HOOK_FILES}: pre-commit, pre-push{CHECK}"),
-        (hooks_elsewhere, f"gitgates: git's core.hooksPath has changed {SINCE}: .mine{CHECK}"),
-        (agent_hooks, f"{AGENT_HOOKS}{CHECK}"),
+        (hook_file, HOOK_FILES),
+        (hooks_elsewhere, f"{HOOKS}\n{HOOK_FILES}"),
+        (agent_hooks, AGENT_HOOKS),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )

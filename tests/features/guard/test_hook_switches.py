@@ -121,11 +121,11 @@ def test_a_stop_tells_of_the_file_once(repo: Repo, name: str, file: str, text: s
     tell(repo, name, host.own_event("session-start"), source="startup")
     repo.write(file, HARMLESS.get(name, "{}"))
     stop = host.own_event("turn-end")
-    assert "switches all hooks off" not in str(tell(repo, name, stop, turn_id="1", prompt_id="1"))
+    assert "switched off" not in str(tell(repo, name, stop, turn_id="1", prompt_id="1"))
     repo.write(file, text)
     said = tell(repo, name, stop, turn_id="2", prompt_id="2")
-    assert f"{file} switches all hooks off since this session began" in str(said)
-    assert "switches all hooks off" not in str(tell(repo, name, stop, turn_id="3", prompt_id="3"))
+    assert "have changed, or are switched off, since this session began" in str(said)
+    assert "switched off" not in str(tell(repo, name, stop, turn_id="3", prompt_id="3"))
 
 
 def test_a_persons_own_switch_of_codex_is_found(
