@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Failures: TypeAlias = tuple[tuple[str, str], ...]  # (fingerprint, title)
 
+_LONGEST_TEXT = 120  # characters
 # Statuses of a gate that did not come to a result of its own.
 NO_RESULT = ("not-started", "not-run")
 # The status of a gate that ended with exit status 0 and had nothing to check: no pass, no failure.
@@ -215,6 +216,7 @@ class Session(Record):
     not_seen: tuple[str, ...] = ()  # what was there then, and is in no tree
     no_base: str = ""  # why there is none, or what stands in for it
     prompt: str = ""  # the current real prompt: its number
+    request: str = ""  # its first words
     prompts: Mapping[str, str] = {}  # the host's prompt id → the real prompt it is of
     rounds: tuple[Round, ...] = ()
     last: str = ""  # the key of the last fact that was an event
@@ -296,8 +298,14 @@ def _prompt(state: Fact, fact: Fact) -> None:
         return  # delivered twice
     if not fact.get("automatic"):
         state["prompt"] = str(int(state["prompt"] or 0) + 1)
+        state["request"] = first_words(str(fact.get("text", "")))
     if prompt_id:
         state["prompts"][prompt_id] = state["prompt"]
+
+
+def first_words(text: str) -> str:
+    """Return the beginning of a text, in one line."""
+    return " ".join(text.split())[:_LONGEST_TEXT]
 
 
 _KNOWN = ("key", "hook", "agent", "prompt", "gates", "outcome")  # of each round

@@ -5,8 +5,7 @@ else, unless another call of a session is open. A call is open until the event a
 one has none, and is over when its agent does something else. Changes by a background command belong
 to its session as long as it runs.
 
-recorder.calls     of one worktree: the open calls; without any, it is not there
-recorder.prompts   the first words of the latest prompt of each session
+The open calls of a worktree are in `recorder.calls`; without any, that file does not exist.
 """
 
 from __future__ import annotations
@@ -19,12 +18,11 @@ from gitgates.core.errors import GitgatesError
 from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.files.look import DEFAULT, TimeOver, look
-from gitgates.files.memory import Memory
 from gitgates.files.points import GATE, SESSION, Author, Facts, look_and_record
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.proc.parents import Program, is_running, who_started
+from gitgates.session.facts import first_words
 from gitgates.store.files import (
-    length_of,
     lock_file,
     make_folder,
     read_cached,
@@ -45,17 +43,13 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
-LOOK_S = 30.0  # that a look may take, beside the gates of an event
-_LARGE_INDEX = 1 << 20  # bytes: of ten thousand files
-_AT_ONCE_S = 1.0  # that a tool which only reads waits for one
+_LOOK_S = 30.0  # that a look may take, beside the gates of an event
 _AT_START_S = 2.0  # that a session's start waits for one
 _ANSWER_S = 1.0  # that is left after it, to say why it did not finish
 _PARALLEL_S = 2.0  # within which an agent begins tool calls that run in parallel
 _PRUNE_S = 5.0
 _LONGEST_S = 3600.0  # of a call whose client is not known
 _WAIT_S = 3.0
-_LONGEST_TEXT = 120  # characters
-_MOST_PROMPTS = 20  # sessions
 _AFTER = ("after-tool", "tool-failed")
 # What ends all calls of an agent, or of its session.
 _ENDS = ("turn-end", "prompt", "session-start", "session-end", "after-batch", "subagent-end")
@@ -122,11 +116,11 @@ def is_recorded(call: Call) -> bool:
     return any(each(call.config) for each in follows)
 
 
-def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Observed:
+def observe(call: Call, *, always: bool = False) -> Observed:
     """Record what has changed up to an event, and whose it is; open or close the tool call.
 
     If an event is about no tool that may write, nothing is read unless `always`. Asking again
-    returns the same.
+    returns the same. If the look at a session's start takes long, it goes on in the background.
 
     Raises: TimeOver if the look did not finish in time, and as `files.look.look`.
     """
@@ -136,9 +130,11 @@ def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Obs
         raise error
     if observed is None or (always and not observed.look):
         try:
-            observed = _observe(call, limit_s, always=always)
+            observed = _observe(call, always=always)
         except TimeOver as time_over:
             vars(call)["observed"] = None, time_over
+            if call.kind == "session-start":
+                _start_ahead(call)
             raise
         vars(call)["observed"] = observed, None
         if observed.point:
@@ -177,51 +173,14 @@ def shared_look(call: Call) -> Look | None:
 
 
 def begin(call: Call) -> Observed:
-    """Look when a session begins; if that takes long, continue in the background.
+    """Look when a session begins, unless that takes long.
 
     Raises: as `files.look.look`, except for TimeOver.
     """
-    if looks_ahead(call):
-        return _NOTHING
     try:
-        return observe(call, always=True, limit_s=_AT_START_S)
+        return observe(call, always=True)
     except TimeOver:
-        _start_ahead(call)
         return _NOTHING
-
-
-def looks_ahead(call: Call) -> bool:
-    """Return whether a session begins with the first look at a large repository.
-
-    That one goes on without anybody waiting; events that need it wait for it.
-    """
-    if "ahead" not in vars(call):
-        repo = call.repo
-        is_ahead = (
-            call.kind == "session-start"
-            and not call.is_dry
-            and length_of(f"{repo.git_dir_abs}/index") > _LARGE_INDEX
-            and is_recorded(call)
-            and not os.path.exists(Memory(repo).index_abs)
-        )
-        vars(call)["ahead"] = is_ahead
-        if is_ahead:
-            _start_ahead(call)
-    return bool(vars(call)["ahead"])
-
-
-def looks_at_once(call: Call) -> bool:
-    """Return whether an event could be looked at within a second, if points are recorded."""
-    if not is_recorded(call):
-        return True
-    try:
-        observe(call, always=True, limit_s=_AT_ONCE_S)
-    except TimeOver:
-        vars(call).pop("observed")  # what only reads goes on without a look
-        return False
-    except GitgatesError:
-        return True  # whoever asks again hears of it
-    return True
 
 
 def is_late(call: Call) -> bool:
@@ -257,7 +216,7 @@ def record_gates(call: Call, names: list[str]) -> None:
     author = Author(kind=GATE, name=", ".join(names), agent=call.payload.session)
     facts = Facts(event=call.hook.name, prompt=_number(call), tool=call.hook.name, what=author.name)
     try:
-        _record(call, Origin(author, facts), LOOK_S)
+        _record(call, Origin(author, facts))
     except GitgatesError as error:
         call.say(str(error))
 
@@ -282,7 +241,7 @@ def read_calls(repo: Repo) -> Mapping[str, OpenCall]:
     return _Calls(repo).open
 
 
-def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
+def _observe(call: Call, *, always: bool) -> Observed:
     if call.is_dry:
         return Observed(look=look(call.repo, None)) if always else _NOTHING
     payload, key, calls_before = call.payload, _key(call.payload), read_calls(call.repo)
@@ -295,7 +254,7 @@ def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
         origin = own
     try:
         origin = _with_others(origin or writer(call.repo), read_calls(call.repo))
-        return _record(call, origin, limit_s)._replace(calls=calls_before)
+        return _record(call, origin)._replace(calls=calls_before)
     finally:
         if own and call.kind == "before-tool":
             _open(call, key, own)
@@ -311,7 +270,8 @@ def _with_others(origin: Origin, calls: Mapping[str, OpenCall]) -> Origin:
     return origin._replace(facts=origin.facts._replace(beside=beside)) if beside else origin
 
 
-def _record(call: Call, origin: Origin, limit_s: float) -> Observed:
+def _record(call: Call, origin: Origin) -> Observed:
+    limit_s = _AT_START_S if call.kind == "session-start" else _LOOK_S
     deadline_s = min(call.until_s - _ANSWER_S, time.monotonic() + limit_s)
     limits = _limits(call.config, call.kind) or DEFAULT
     recorded = look_and_record(call.repo, *origin, limits, deadline_s=deadline_s)
@@ -343,8 +303,6 @@ def _close(call: Call, key: str) -> Origin | None:
         with calls:
             for each in over:
                 calls.open.pop(each, None)
-    if call.kind == "prompt" and not call.payload.automatic:
-        _note_prompt(call.repo, call.payload.session, call.payload.prompt)
     unsure = [
         open_call
         for open_call in over.values()
@@ -450,20 +408,6 @@ def _open_call(fields: tuple[Any, ...]) -> OpenCall:
 # Who, and what
 
 
-def _note_prompt(repo: Repo, session: str, text: str) -> None:
-    words = _prompts(repo)
-    words.pop(session, None)
-    words[session] = _first_words(text)
-    make_folder(repo.state_abs)
-    newest = dict([*words.items()][-_MOST_PROMPTS:])
-    replace_cached(f"{repo.state_abs}/recorder.prompts", newest, sync=False)
-
-
-def _prompts(repo: Repo) -> dict[str, str]:
-    words = read_cached(f"{repo.state_abs}/recorder.prompts")
-    return words if isinstance(words, dict) else {}
-
-
 def _key(payload: Payload) -> str:
     return payload.tool_use_id or f"{payload.session} {payload.agent_id} {payload.tool}"
 
@@ -479,15 +423,11 @@ def _facts(call: Call) -> Facts:
     return Facts(
         event=payload.event,
         prompt=_number(call),
-        prompt_text=_prompts(call.repo).get(payload.session, ""),
+        prompt_text=call.session.request,
         tool=payload.tool,
-        what=_first_words(payload.command if payload.tool_kind == "shell" else first_path),
+        what=first_words(payload.command if payload.tool_kind == "shell" else first_path),
     )
 
 
 def _number(call: Call) -> int:
     return int(call.prompt) if call.prompt.isdecimal() else 0
-
-
-def _first_words(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST_TEXT]

@@ -54,7 +54,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     # If it is an end, or after a tool, work is done already, and is measured otherwise.
     begins = payload.kind not in (*RETRIED, "after-tool", "tool-failed")
     is_first = not (session.base or session.no_base) and begins
-    if is_prompt or (is_first and payload.kind != "prompt" and not _can_wait(call)):
+    if is_prompt or (is_first and payload.kind != "prompt"):
         _record_snapshot(call)
     if session.watched is None and not call.config_error:
         from gitgates.session.tampering import begin  # once in a session
@@ -78,15 +78,6 @@ def _observe(call: Call) -> None:
     from gitgates.session.recorder import observe_if_recorded  # many tools only read
 
     observe_if_recorded(call)
-
-
-def _can_wait(call: Call) -> bool:
-    """Return whether the first snapshot can wait until the first look at a large tree is done."""
-    from gitgates.session import recorder  # once in a session
-
-    if call.kind == "before-tool" and not recorder.may_write(call.payload):
-        return not recorder.looks_at_once(call)
-    return recorder.looks_ahead(call)
 
 
 def _record_snapshot(call: Call) -> None:

@@ -243,9 +243,10 @@ def test_a_session_does_not_wait_for_the_first_look_at_a_large_repository(
     repo.write("a.py", "by a person\n")
     agent = Agent(repo)
     started = list[str]()
-    monkeypatch.setattr(recorder, "_LARGE_INDEX", 1)
     monkeypatch.setattr(call, "start_unattended", lambda code, _env: started.append(code))
-    agent.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(recorder, "_AT_START_S", 0.0)
+        agent.start()
     assert (len(started), agent.state().base) == (1, "")
 
     def late(*_args: object, **_limits: object) -> None:
