@@ -167,12 +167,12 @@ class SnapshotEntry(LazyRecord):
 # What decides what is checked.
 
 
-@entry("rules", laid_flat="rules")
+@entry("rules")
 class RulesEntry(LazyRecord):
     """The policy settings that the session began with, or a part that a person has approved."""
 
     t: float  # when they took effect
-    rules: Mapping[str, Any]  # each part, by its name
+    rules: Mapping[str, Any]  # each part, by its name; of an array's entry: `table`, `id`, `is`
 
 
 @entry("watched")

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from gitgates.store.log import Journal
 
 ENDING = ".folded"
-_VERSION = 1  # of the folds
+_VERSION = 2  # of the folds
 _FORMAT = (_VERSION, Session._fields, Round._fields, Baseline._fields)
 _LAST_BYTES = 256
-_PASSED = "passed"
-_MOST = 200  # prompts, deliveries, and rounds that passed
+_MOST = 200  # prompts, deliveries, and rounds at tool calls
 
 
 def recall(journal: Journal) -> dict[str, Any] | None:
@@ -45,10 +44,12 @@ def recall(journal: Journal) -> dict[str, Any] | None:
 
 def remember(journal: Journal, state: dict[str, Any]) -> None:
     """Keep the state that a journal was folded into, as far as it was read."""
-    length = journal.read_to
+    length, rounds = journal.read_to, state["rounds"]
+    # Of the older ones, those that may be blocks, which count in the whole session.
+    needed = [round_ for round_ in rounds[:-_MOST] if round_.hook in RETRY_HOOKS]
     kept = {
         **state,
-        "rounds": [tuple(round_) for round_ in _needed(state["rounds"])],
+        "rounds": [tuple(round_) for round_ in (*needed, *rounds[-_MOST:])],
         "baselines": {name: tuple(baseline) for name, baseline in state["baselines"].items()},
         "prompts": _newest(state["prompts"]),
         "deliveries": _newest(state["deliveries"]),
@@ -58,35 +59,6 @@ def remember(journal: Journal, state: dict[str, Any]) -> None:
         replace_cached(_file(journal), (_FORMAT, length, last, kept), sync=False)
     except OSError:
         return  # it is folded again
-
-
-def _needed(rounds: tuple[Round, ...]) -> list[Round]:
-    """Return the rounds that count: the newest, and of the others those that did not pass.
-
-    Failures at tool calls no longer count once their gates have passed; those at the end of work
-    are blocks, which count in the whole session.
-    """
-    blocked = {
-        _cycle(round_)
-        for round_ in rounds
-        if round_.outcome != _PASSED and round_.hook in RETRY_HOOKS
-    }
-    passed: set[tuple[str, ...]] = set()
-    needed: dict[int, Round] = {}
-    last: dict[tuple[str, ...], int] = {}
-    for at in range(len(rounds) - 1, -1, -1):
-        round_ = rounds[at]
-        cycle = _cycle(round_)
-        passed |= {cycle} if round_.outcome == _PASSED else set()
-        is_last = last.setdefault((round_.hook, round_.agent, round_.gates), at) == at
-        is_over = cycle in passed and cycle not in blocked
-        if len(needed) < _MOST or is_last or not is_over:
-            needed[at] = round_
-    return [needed[at] for at in sorted(needed)]
-
-
-def _cycle(round_: Round) -> tuple[str, ...]:
-    return round_.hook, round_.agent, round_.prompt, round_.gates
 
 
 def _newest(values: dict[str, Any]) -> dict[str, Any]:

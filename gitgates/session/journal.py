@@ -26,16 +26,13 @@ NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, 
 
 
 KINDS: dict[Any, str] = {}  # record → `what` of its kind
-_LAID_FLAT: dict[Any, str] = {}  # record → the field whose items stand beside the other fields
 
 
-def entry(what: str, *, laid_flat: str = "") -> Callable[[type[_T]], type[_T]]:
+def entry(what: str) -> Callable[[type[_T]], type[_T]]:
     """Return a decorator that declares a kind of entry, a `LazyRecord`."""
 
     def declare(record: type[_T]) -> type[_T]:
         KINDS[record] = what
-        if laid_flat:
-            _LAID_FLAT[record] = laid_flat
         return record
 
     return declare
@@ -46,9 +43,7 @@ def fact_of(record: Any) -> Fact:  # noqa: ANN401 - of any kind
     kind, defaults = record.defined_by, record._field_defaults
     fact: Fact = {"what": KINDS[kind]}
     for name, value in zip(record._fields, record, strict=True):
-        if name == _LAID_FLAT.get(kind):
-            fact.update(value)
-        elif name not in defaults or value != defaults[name]:
+        if name not in defaults or value != defaults[name]:
             fact[name] = value
     return fact
 
@@ -60,16 +55,15 @@ def is_a(fact: Mapping[str, Any], *records: Any) -> bool:  # noqa: ANN401 - clas
 
 def of_kind(facts: Iterable[Fact], *records: Any) -> list[Fact]:  # noqa: ANN401 - classes of records
     """Return the entries of these kinds, without damaged ones."""
-    fields = {KINDS[record]: _fields_always_set(record.record) for record in records}
+    fields = {
+        KINDS[record]: {*record.record._fields} - {*record.record._field_defaults}
+        for record in records
+    }
     return [
         fact
         for fact in facts
         if (always_set := fields.get(fact["what"])) is not None and always_set <= fact.keys()
     ]
-
-
-def _fields_always_set(record: Any) -> set[str]:  # noqa: ANN401 - a class
-    return {*record._fields} - {*record._field_defaults, *_LAID_FLAT.values()}
 
 
 def stamp_of(fact: Fact) -> float:

@@ -16,7 +16,7 @@ from gitgates.core.errors import StateError
 from gitgates.core.policy import POLICIES, functions_of, is_kept, kept_entries, policy_gates
 from gitgates.core.types import Config, Hook
 from gitgates.session.facts import RulesEntry, SnapshotEntry
-from gitgates.session.journal import fact_of, of_kind
+from gitgates.session.journal import fact_of, of_kind, stamp_of
 from gitgates.store.log import Journal
 
 TYPE_CHECKING = False
@@ -31,17 +31,15 @@ if TYPE_CHECKING:
 
 APPROVE = "gitgates approve rules"
 _APPROVED = "approved-rules.jsonl"
-# What is in each entry of rules, or says of which entry of an array an approval is.
-_NO_RULES = {"v", "t", "what", "table", "id", "is"}
 
 
 def rules_of(call: Call) -> Fact:
     """Return the rules of a session, with what was approved since; empty if none are recorded."""
     if not call.session.rules and not call.elsewhere:
         return {}
-    rules = first_rules([*call.session.rules, *call.entries_elsewhere])
+    first = first_rules([*call.session.rules, *call.entries_elsewhere])
     states = [f"{folder}/gitgates" for folder in call.elsewhere]
-    return with_approvals(rules, [call.repo.state_abs, *states]) if rules else {}
+    return with_approvals(first, [call.repo.state_abs, *states]) if first else {}
 
 
 def settings_in_force(call: Call, config: Config | None) -> Config | None:
@@ -87,13 +85,16 @@ def are_in_force(call: Call, config: Config) -> bool:
 
 
 def first_rules(facts: Iterable[Fact]) -> Fact | None:
-    """Return the rules that a session began with, in the worktree that it began in.
+    """Return the entry of the rules that a session began with, in the worktree that it began in.
 
     Rules that another version recorded in another form do not count.
     """
-    whole = {"t", *_parts()}
-    rules = [fact for fact in of_kind(facts, RulesEntry) if whole.issubset(fact)]
-    return min(rules, key=lambda fact: float(fact.get("t", 0.0)), default=None)
+    entries = [
+        fact
+        for fact in of_kind(facts, RulesEntry)
+        if isinstance(fact["rules"], dict) and fact["rules"].keys() >= {*_parts()}
+    ]
+    return min(entries, key=stamp_of, default=None)
 
 
 def begin(call: Call) -> Fact:
@@ -101,26 +102,23 @@ def begin(call: Call) -> Fact:
 
     Return them.
     """
-    rules = first_rules([*call.session.rules, *call.entries_elsewhere])
-    if rules is None:
+    first = first_rules([*call.session.rules, *call.entries_elsewhere])
+    if first is None:
         heads = (fact.get("head") for fact in of_kind(call.entries, SnapshotEntry))
         rules = rules_now(call.repo, call.config, head=str(next(filter(None, heads), "HEAD")))
-    call.record(_entry_of(rules))
+    else:
+        rules = first["rules"]
+    call.record(RulesEntry(first["t"] if first else time.time(), rules))
     return rules
 
 
 def rules_now(repo: Repo, config: Config, *, head: str) -> Fact:
     """Return the rules that a session begins with at a commit."""
-    rules = {"t": time.time(), **policy_settings(config)}
+    rules = policy_settings(config)
     # What policies keep in files of their own.
     for rules_at in functions_of(config, "rules_at", "session-start"):
         rules |= rules_at(repo, config, head)
     return rules
-
-
-def _entry_of(rules: Fact) -> RulesEntry:
-    parts = {name: part for name, part in rules.items() if name not in ("what", "v", "t")}
-    return RulesEntry(rules["t"], parts)
 
 
 # What a person has approved, the oldest first.
@@ -146,23 +144,25 @@ def approvals(state_abs: str) -> list[Fact]:
     return of_kind(Journal(f"{state_abs}/{_APPROVED}").read(), RulesEntry)
 
 
-def with_approvals(rules: Fact, states_abs: Iterable[str]) -> Fact:
-    """Return rules with what was approved since in worktrees, by their state folders."""
-    merged, began = dict(rules), float(rules.get("t", 0.0))
+def with_approvals(first: Fact, states_abs: Iterable[str]) -> Fact:
+    """Return the rules of an entry, with what was approved since in worktrees.
+
+    `states_abs`: their state folders.
+    """
+    rules = {**first["rules"]}
     approved = [approval for state_abs in states_abs for approval in approvals(state_abs)]
-    for approval in sorted(approved, key=lambda approval: float(approval["t"])):
-        if approval["t"] < began:
+    for approval in sorted(approved, key=stamp_of):
+        parts = approval["rules"]
+        if stamp_of(approval) < stamp_of(first):
             continue
-        parts = {name: part for name, part in approval.items() if name not in _NO_RULES}
+        if "id" in parts:  # of one entry of an array
+            others = [other for other in rules[parts["table"]] if other["id"] != parts["id"]]
+            rules[parts["table"]] = [*others, *parts["is"]]
+            continue
         if not parts.keys() <= {*_parts()}:  # what a policy keeps in a file of its own
-            merged.pop("problem", None)
-        merged |= parts
-        # As long as there was one array, it was not named.
-        array = approval.get("table") or next((row.table for row in _arrays()), "")
-        if "id" in approval and array in merged:
-            others = [other for other in merged[array] if other["id"] != approval["id"]]
-            merged[array] = [*others, *approval["is"]]
-    return merged
+            rules.pop("problem", None)
+        rules |= parts
+    return rules
 
 
 # What rules consist of.

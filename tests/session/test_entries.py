@@ -11,7 +11,6 @@ from gitgates.core.record import LazyRecord, Record
 from gitgates.session.facts import (
     EventEntry,
     NoteEntry,
-    RulesEntry,
     SnapshotEntry,
 )
 from gitgates.session.journal import (
@@ -65,11 +64,6 @@ def test_a_field_that_has_its_default_is_left_out() -> None:
 def test_an_entry_is_an_instance_of_its_own_kind_alone() -> None:
     entries = (NoteEntry("x"), ProbeEntry("x"), ("x",))
     assert [isinstance(item, NoteEntry) for item in entries] == [True, False, False]
-
-
-def test_the_parts_of_rules_stand_beside_the_other_fields() -> None:
-    rules = RulesEntry(5.0, {"gates": {}, "advice": []})
-    assert fact_of(rules) == {"what": "rules", "t": 5.0, "gates": {}, "advice": []}
 
 
 def test_an_unknown_kind_is_kept_and_ignored(tmp_path: Path) -> None:

@@ -52,10 +52,9 @@ def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
     """
     states_abs = repo.states_abs if session else ()
     journals = [Journal(f"{state_abs}/{FOLDER}/{session}.jsonl") for state_abs in states_abs]
-    rules = first_rules([fact for journal in journals for fact in journal.read()])
-    if rules is None or "intents" not in rules:
-        rules = rules_now(repo, config, head="HEAD")
-    return _read(config, with_approvals(rules, repo.states_abs))
+    first = first_rules([fact for journal in journals for fact in journal.read()])
+    rules = with_approvals(first, repo.states_abs) if first else {}
+    return _read(config, rules if "intents" in rules else rules_now(repo, config, head="HEAD"))
 
 
 def rules_at(repo: Repo, config: Config, head: str) -> Fact:
@@ -63,7 +62,8 @@ def rules_at(repo: Repo, config: Config, head: str) -> Fact:
 
     The working tree's are returned if a person has approved exactly these.
     """
-    approved = [fact["intents"] for fact in approvals(repo.state_abs) if "intents" in fact]
+    rules = [fact["rules"] for fact in approvals(repo.state_abs)]
+    approved = [parts["intents"] for parts in rules if "intents" in parts]
     try:
         if approved and _plain(load(repo, config).intents) == approved[-1]:
             return {"intents": approved[-1]}

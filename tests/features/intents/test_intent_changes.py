@@ -164,8 +164,8 @@ def test_the_file_of_the_intents_is_in_nobodys_scope(repo: Repo) -> None:
     "other",
     [
         {"settings": {"another": {}}, "gates": {}, "advice": [], "intents": []},
-        {"sets": {}, "intents": []},
-        {"settings": {"guard": 5}, "gates": {}, "advice": [], "intents": []},
+        {"rules": {"settings": {}, "intents": []}},
+        {"rules": 5},
     ],
 )
 def test_rules_that_another_version_recorded_let_nothing_pass(
