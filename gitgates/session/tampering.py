@@ -226,7 +226,7 @@ def _agent_hooks(call: Call, settings: Iterable[str], before: str) -> str:
     host, root_abs = call.host, call.repo.root_abs
     files = [*dict.fromkeys((*settings, *host.switch_files(root_abs, call.env)))]
     raw = _digest(b"\0".join(map(_read, files)))
-    if before.partition(" ")[0] == raw:
+    if before and before.partition(" ")[0] == raw:
         return before
     from gitgates.session.installed import is_switched_off, own_settings
 
