@@ -18,7 +18,6 @@ import os
 from gitgates.config.load import files_of, load
 from gitgates.core.agent_types import Payload
 from gitgates.core.errors import ConfigError, GitError, GitgatesError, LockError
-from gitgates.core.lean_json import dumps
 from gitgates.core.lifecycle import ENDINGS, RETRIED
 from gitgates.core.policy import ask, policies_at
 from gitgates.core.types import BLOCK, WARN, Verdict
@@ -55,8 +54,6 @@ _BUG = "internal error; please report this bug"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ANSWER_S = 2.0  # before the host loses patience
 _TWICE = 2
-# exit status → the code of an error in messages to an agent
-_CODES = {73: "state-not-writable", 74: "git-failed", 75: "lock-busy", 78: "configuration"}
 
 
 def respond(
@@ -396,30 +393,13 @@ def ask_all(
             call.note(f"{_BUG}: {name}: {_traceback_of(error)}")
             text = f"gitgates: {call.payload.event}: {name} decided nothing: {_BUG}: {error!r}"
         way_out = _way_out(call, dict(policies)[name])
-        to_agent = _structured(call, name, error, way_out)
+        to_agent = f"{text}\n{way_out or 'Go on; the person has been told.'}"
         return Verdict(BLOCK if way_out else WARN, to_agent=to_agent, to_person=text)
 
     return refuse_unasked(
         call.payload,
         session_start.with_session_option(call, ask(call, policies, failed, on_verdict)),
     )
-
-
-def _structured(call: Call, name: str, error: Exception, way_out: str) -> str:
-    """Return the error of a policy as the agent gets it: one JSON object."""
-    expected = error if isinstance(error, GitgatesError) else None
-    hint = expected.hint if expected else "Go on; the person has been told."
-    if way_out:
-        hint = "\n".join(filter(None, (expected.hint if expected else "", way_out)))
-    document = {
-        "code": _CODES.get(expected.exit_status if expected else 0, "bug"),
-        "policy": name,
-        "message": expected.message if expected else repr(error),
-        "path": next(iter(call.payload.paths), ""),
-        "hint": hint,
-        "retry": isinstance(error, LockError),
-    }
-    return f"gitgates error: {dumps(document)}"
 
 
 def _keep(call: Call, verdict: Verdict) -> Verdict:

@@ -9,6 +9,7 @@ import example_policy
 import pytest
 from agent_support import begin
 from conftest import Repo
+from gitgates.session.agent_needs import entries
 
 from gitgates.cli.explain import command as explain
 from gitgates.cli.run import command as run_verb
@@ -16,7 +17,6 @@ from gitgates.core import policy
 from gitgates.core.errors import GitError, LockError
 from gitgates.core.types import BLOCK, PRIORITIES, WARN, Config, Verdict
 from gitgates.entry import githook, precommit
-from gitgates.session.agent_needs import entries
 from gitgates.session.needs import needed_events
 from gitgates.setup.install.selection import select
 
@@ -288,7 +288,7 @@ def test_a_policy_can_have_the_person_asked(
 
 
 @pytest.mark.parametrize(("closed", "decision"), [(True, "deny"), (False, None)])
-def test_an_agent_gets_the_error_of_a_policy_as_one_object(
+def test_an_agent_gets_the_error_of_a_policy_and_what_to_do(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, *, closed: bool, decision: str | None
 ) -> None:
     def fail(*_args: object) -> Verdict:
@@ -299,14 +299,9 @@ def test_an_agent_gets_the_error_of_a_policy_as_one_object(
     said = begin(repo, BEFORE_TOOLS).pre()["hookSpecificOutput"]
     assert said.get("permissionDecision") == decision
     text = said["permissionDecisionReason" if closed else "additionalContext"]
-    assert json.loads(text.removeprefix("gitgates error: ")) == {
-        "code": "lock-busy",
-        "policy": "notes",
-        "message": "another run is in the way",
-        "path": str(repo.path / "a.py"),
-        "hint": "Try again." + ("\nTell the person, who can fix this." if closed else ""),
-        "retry": True,
-    }
+    end = "Tell the person, who can fix this." if closed else "Go on; the person has been told."
+    why = "another run is in the way\n  Try again."
+    assert text == f"gitgates: PreToolUse was not checked: {why}\n{end}"
 
 
 def test_one_that_is_always_asked_hears_of_a_final_verdict(
