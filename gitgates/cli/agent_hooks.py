@@ -19,9 +19,8 @@ from gitgates.features.gates.rules import rules_text
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings.base import HookSettings
-from gitgates.session import agent_needs
 from gitgates.session.needs import agents_wanted, gates_on, is_reason
-from gitgates.setup.install import agents
+from gitgates.setup.install import agent_needs, agents
 from gitgates.setup.install.agents import AgentFile
 from gitgates.verbs.repository import WRITE_A_GATE, configuration
 

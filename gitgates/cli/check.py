@@ -16,7 +16,7 @@ from gitgates.core.clean import counted
 from gitgates.core.types import Config, Problem
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.session.agent_needs import limits
+from gitgates.setup.install.agent_needs import limits
 from gitgates.verbs.directory import members_of
 from gitgates.verbs.idle import NO_GATES, files_text, find_unmatched, has_gates
 from gitgates.verbs.output import format_option, print_json

@@ -18,9 +18,9 @@ import time
 from gitgates.config import LOCAL_FILE, OWN_FILE, PYPROJECT
 from gitgates.config.load import SettingsFiles, config_of, leads_on, load, settings_here
 from gitgates.core.environ import skipped_gates
-from gitgates.core.errors import ConfigError, GitError, GitgatesError
+from gitgates.core.errors import ConfigError, GitError
 from gitgates.core.lifecycle import HOOK_POINTS, OF_A_COMMIT
-from gitgates.core.policy import ask, is_provided, policies_at
+from gitgates.core.policy import ask, policies_at
 from gitgates.core.record import Record
 from gitgates.core.types import (
     ALLOW,
@@ -40,7 +40,6 @@ from gitgates.core.types import (
 from gitgates.engine.command import is_running_here
 from gitgates.engine.job import RunOptions
 from gitgates.engine.plan import (
-    RUN_BY_FRAMEWORK,
     describe_refs,
     find_hook,
     has_types,
@@ -50,15 +49,12 @@ from gitgates.engine.plan import (
     matches_deleted,
     record_skips,
     split_push,
-    takes_paths,
     wants_paths,
     without_content,
 )
 from gitgates.engine.run import run_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import (
-    committed_tree,
-    full_status,
     has_exactly,
     named_index,
     names_ending,
@@ -72,14 +68,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gitgates.core.lifecycle import EventKind
-    from gitgates.core.policy import Need
-    from gitgates.core.types import GateResult, Place
+    from gitgates.core.types import Place
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
 
-SIGNED = "signed_passes"  # provided if what gates have passed is signed for other machines
-_LOCK_WAIT_S = 1.0  # git may hold it for a moment, to write what it has found out
-_POLL_S = 0.05
+_LOCK_TRIES, _POLL_S = 20, 0.05
 _SHORT = 7
 _NO_CONFIGURATION = "no [tool.gitgates] found; nothing was checked (gitgates init adds it)"
 
@@ -200,51 +193,6 @@ class HookCall:
         if self.decision and not self.plan:
             self.plan = Plan(event=self.event, hook=self.hook, listed=(), steps=())
 
-    def record(self, tree: str, base: str, *, saw_more: bool = False) -> None:
-        """Record how the gates have ended on a tree, which it lets be committed.
-
-        `base` is the commit that paths were compared with. `saw_more`: not that tree alone.
-        `unmatched` by any path differs from `skipped` by a person. How hooks end that pre-commit
-        runs itself is not known yet: they are `skipped`, too.
-
-        Raises: OSError if it cannot be written.
-        """
-        if not (self.decision and self.plan):
-            return
-        from gitgates.store.proofs import append, proof_of  # other hooks record nothing
-
-        now, by_person = time.time(), self.skips
-        gates = {step.gate.name: step.gate for step in self.plan.steps}
-        visits = self.decision.visits
-        results = {visit.result.gate: visit.result for visit in visits}
-        ends = dict(results)
-        for visit in reversed(visits):  # a gate has looked if the one that it leads to has
-            if visit.called_by and ends[visit.result.gate].status == "unchecked":
-                ends[visit.called_by] = ends[visit.result.gate]
-        # What a gate has changed is in the commit, and others may have run before.
-        saw_more |= any(visit.result.changed_paths for visit in visits)
-        more = (
-            _for_others(self, results, saw_more=saw_more)
-            if is_provided(self.config, SIGNED)
-            else {}
-        )
-        proofs = [
-            proof_of(
-                gates[name],
-                result,
-                **more.get(name, {}),
-                status=ends[name].status if name in by_person else _end(ends[name]),
-                time_s=now,
-                content=tree,
-                hook=self.event.name,
-                root_abs=self.repo.root_abs,
-                base=base,
-                config=self.config.digest,
-            )
-            for name, result in results.items()
-        ]
-        append(self.repo.shared_state_abs, proofs)
-
 
 def handle(
     event: Event,
@@ -277,7 +225,9 @@ def handle(
             break
     # Git sets GIT_INDEX_FILE, also if the framework runs us; other clients need not.
     if call.kind == "before-commit" and (event.host == "git" or "GIT_INDEX_FILE" in call.env):
-        _record(call)
+        from gitgates.session.recorded import record_commit  # other hooks record nothing
+
+        record_commit(call)
     return call
 
 
@@ -320,7 +270,8 @@ def _of_index(event: Event, repo: Repo, only: tuple[str, ...]) -> Judgement:
 
 
 def _of_push(event: Event, repo: Repo, only: tuple[str, ...]) -> tuple[Judgement, ...]:
-    from gitgates.git.paths import HIDES, difference, pushed_commits  # not needed before a commit
+    # Not needed before a commit.
+    from gitgates.git.paths import HIDES, UNCOMMITTED, difference, differs_unstaged, pushed_commits
 
     commits = pushed_commits(repo, event.refs)
     event = event._replace(refs=tuple(ref for ref in event.refs if commits.get(ref.local_id)))
@@ -335,7 +286,9 @@ def _of_push(event: Event, repo: Repo, only: tuple[str, ...]) -> tuple[Judgement
         config, note = configs[commit]
         place: Place = CHECKED_OUT if whys[commit] else AS_COMMITTED
         why = whys[commit] if whys[commit].startswith(HIDES) else ""
-        if hook_of(config, event.name, only).unstaged == "hide" and _can_hide(repo, whys[commit]):
+        unstaged = hook_of(config, event.name, only).unstaged
+        # By hiding unstaged changes, the working tree becomes what is pushed.
+        if unstaged == "hide" and whys[commit] == UNCOMMITTED and differs_unstaged(repo):
             place = HIDDEN
         content = JudgedContent(_noted(part, note), place, commit, why)
         key = config.digest if config else ""
@@ -345,7 +298,13 @@ def _of_push(event: Event, repo: Repo, only: tuple[str, ...]) -> tuple[Judgement
             event=judgement.event._replace(refs=(*judgement.event.refs, *part.refs)),
             contents=(*judgement.contents, content),
         )
-    return tuple(_kept_here(judgement, only) for judgement in judgements.values())
+    return tuple(
+        # The working tree alone is judged if its hook says so.
+        judgement._replace(contents=(JudgedContent(judgement.event),))
+        if hook_of(judgement.config, event.name, only).unstaged == "keep"
+        else judgement
+        for judgement in judgements.values()
+    )
 
 
 def _pushed_configs(
@@ -359,7 +318,7 @@ def _pushed_configs(
     elsewhere = {commit: names[commit] for commit, why in whys.items() if why}
     configs: dict[str, Counted] = {}
     if elsewhere:
-        from gitgates.session.committed_settings import counted_in  # most push what is here
+        from gitgates.git.settings import counted_in  # most push what is here
 
         configs = counted_in(repo, repo.as_stored.git, elsewhere, _settings_of(repo))
     for commit in names.keys() - elsewhere.keys():
@@ -367,36 +326,19 @@ def _pushed_configs(
     return configs
 
 
-def _can_hide(repo: Repo, why: str) -> bool:
-    """Return whether hiding unstaged changes makes the working tree what is pushed."""
-    from gitgates.git.paths import UNCOMMITTED, differs_unstaged
-
-    return why == UNCOMMITTED and differs_unstaged(repo)
-
-
-def _kept_here(judgement: Judgement, only: tuple[str, ...]) -> Judgement:
-    """Return a judgement on the working tree alone, if its hook says so."""
-    if hook_of(judgement.config, judgement.event.name, only).unstaged != "keep":
-        return judgement
-    return judgement._replace(contents=(JudgedContent(judgement.event),))
-
-
 def _refuse_unnamed_index(repo: Repo) -> None:
     """Raise GitError if git commits from an index that it has not told us."""
     lock_abs = f"{repo.git_dir_abs}/index.lock"
-    if "GIT_INDEX_FILE" in repo.env or not os.path.exists(lock_abs):
-        return
-    end = time.monotonic() + _LOCK_WAIT_S
-    while os.path.exists(lock_abs):
-        if time.monotonic() > end:
-            message = f"GIT_INDEX_FILE is not set, and git holds {lock_abs}"
-            hint = (
-                "So it is not known what is being committed (`git commit -a`, or another git "
-                "command), and nothing was checked. Whatever starts this hook has to pass that "
-                "variable of git on."
-            )
-            raise GitError(message, hint)
+    for _ in range(_LOCK_TRIES):  # git may hold it for a moment, to write what it has found out
+        if "GIT_INDEX_FILE" in repo.env or not os.path.exists(lock_abs):
+            return
         time.sleep(_POLL_S)
+    message = f"GIT_INDEX_FILE is not set, and git holds {lock_abs}"
+    hint = (
+        "So it is not known what is being committed (`git commit -a`, or another git command), and "
+        "nothing was checked. Whatever starts this hook has to pass that variable of git on."
+    )
+    raise GitError(message, hint)
 
 
 def _staged_config(repo: Repo, place: str = "") -> Counted:
@@ -409,7 +351,7 @@ def _staged_config(repo: Repo, place: str = "") -> Counted:
     if files and _is_in(read_or_empty(index_abs), files):
         return Counted(config_of(files, repo.config_cache_abs))
     # Cold: only if it is another one, or the index does not show that it is the same.
-    from gitgates.session.committed_settings import counted_in_index
+    from gitgates.git.settings import counted_in_index
 
     return counted_in_index(repo, files, place)
 
@@ -443,70 +385,7 @@ def _noted(event: Event, note: str) -> Event:
     return event._replace(note="; ".join(filter(None, (event.note, note))))
 
 
-def _record(call: HookCall) -> None:
-    """Record which gates let this commit pass, for `gitgates verify`.
-
-    If that cannot be written, no commit is refused: its gates will be missing there.
-    """
-    decision, repo = call.decision, call.repo
-    if not decision or decision.verdict >= BLOCK or call.errors:
-        return
-    try:
-        call.record(committed_tree(repo), repo.head, saw_more=_saw_more(call))
-    except (GitError, OSError) as error:
-        from gitgates.store.owners import denied  # only if something is wrong
-
-        not_ours = denied(error)
-        if call.config.verifies or not_ours:
-            why = not_ours or error
-            call.say(f"the results were not recorded for `gitgates verify`: {why}")
-
-
-def _saw_more(call: HookCall) -> bool:
-    """Return whether gates saw files that are not in the commit, if others will believe them."""
-    place = call.contents[0].place
-    if place == CHECKED_OUT or not is_provided(call.config, SIGNED):
-        return False
-    from gitgates.git.paths import unwatched  # only if proofs are signed
-
-    lines, is_whole = full_status(call.repo.git, "--porcelain=v2", "--untracked-files=normal")
-    return bool(not is_whole or unwatched(call.repo.git)) or any(
-        line[:1] == b"?" or (line[3:4] not in b"." and (place == AS_IS or line[5:6] == b"S"))
-        for line in lines
-    )
-
-
-def _for_others(
-    call: HookCall, results: Mapping[str, GateResult], *, saw_more: bool
-) -> dict[str, dict[str, str]]:
-    """Return gate → what is recorded about its end for other machines."""
-    from gitgates.engine.signed_keys import maker_of  # only if proofs are signed
-
-    maker = maker_of(call.event, call.env)
-    return {
-        name: {
-            "shared": result.shared,
-            # Who signs has not run what a server ran.
-            "exact": "" if saw_more or result.action_digest else "1",
-            "maker": maker if result.maker is None else result.maker,
-        }
-        for name, result in results.items()
-    }
-
-
-def _end(result: GateResult) -> str:
-    if result.excused:
-        return "accepted"  # a baseline has its failures
-    is_unmatched = result.status == "skipped" and result.reason != RUN_BY_FRAMEWORK
-    return "unmatched" if is_unmatched else result.status
-
-
 # The policy that runs the gates.
-
-
-def needs(_config: Config) -> tuple[Need, ...]:
-    """Return nothing: the policy is passive."""
-    return ()
 
 
 def decide(call: HookCall, so_far: Verdict) -> Verdict:
@@ -517,8 +396,10 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     for content in call.contents[:1] if call.is_once else call.contents:
         decisions.append(_run_gates(call, content))
         is_passed = decisions[-1].verdict < BLOCK
-        if is_passed and content.commit and is_provided(call.config, SIGNED):
-            _record_push(call, content, decisions[-1])
+        if is_passed and content.commit:
+            from gitgates.session.recorded import record_push  # no other hook needs it
+
+            record_push(call, content, decisions[-1])
         if not is_passed and call.hook.strategy == "sequence":
             break
     call.decision = join_decisions(tuple(decisions))
@@ -601,35 +482,3 @@ def plan_event(call: HookCall, event: Event, place: Place) -> Plan:
         deleted = with_paths(event, repo).deleted
         plan = make_plan(config, hook, event._replace(deleted=deleted), call.skips)
     return plan
-
-
-def _record_push(call: HookCall, content: JudgedContent, decision: Decision) -> None:
-    """Record the gates that have run on the tree of a pushed commit.
-
-    A push is refused for nothing here: if it cannot be written, its gates run again elsewhere.
-    """
-    from gitgates.git.paths import pushed  # only if proofs are signed
-
-    git, before = call.repo.git, call.decision
-    remote = call.event.argv[0] if call.event.argv else ""
-    try:
-        tree = git.resolve(f"{content.commit}^{{tree}}")
-        revisions = pushed(content.event.refs, remote, git)
-        listing = git.ask("rev-list", "--boundary", *revisions).stdout if revisions else b""
-        edges = [line[1:] for line in listing.decode().split() if line.startswith("-")]
-        # With one commit below all that is pushed, or none, the paths are what differs from that.
-        base = edges[0] if edges else ""
-        gates = {step.gate.name: step.gate for step in call.plan.steps} if call.plan else {}
-        visits = tuple(
-            visit
-            for visit in decision.visits
-            if not edges[1:] or not takes_paths(gates[visit.result.gate])
-        )
-        call.decision = decision._replace(visits=visits)
-        if tree and visits:
-            # Untracked files are seen if the rest is hidden.
-            call.record(tree, base, saw_more=content.place == HIDDEN)
-    except (GitgatesError, OSError) as error:
-        call.say(f"the results were not recorded for others: {error}")
-    finally:
-        call.decision = before

@@ -17,8 +17,8 @@ from gitgates.core.types import Event, Gate, GateResult, Hook, Plan, Step
 from gitgates.engine.baseline import KnownFailures, failures_in, parse_accepted
 from gitgates.engine.failures import MOST_FAILURES
 from gitgates.git.repo import find_repo
-from gitgates.session.approval import new_token
 from gitgates.store.proofs import read_all
+from gitgates.verbs.approval import new_token
 
 # Each line with BAD is a failure of its own.
 CHECK = "echo x >> $COUNT; ! grep -nH BAD *.py"

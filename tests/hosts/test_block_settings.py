@@ -13,8 +13,7 @@ from gitgates.config.load import load
 from gitgates.core.errors import ConfigError
 from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.settings.base import Entry
-from gitgates.session import agent_needs
-from gitgates.setup.install import agents
+from gitgates.setup.install import agent_needs, agents
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,9 +24,8 @@ from gitgates.engine.hooks import matches_tool
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.agent import BadPayload
 from gitgates.hosts.settings.base import split
-from gitgates.session import agent_needs
 from gitgates.session.driver import respond
-from gitgates.setup.install import agents
+from gitgates.setup.install import agent_needs, agents
 
 if TYPE_CHECKING:
     from conftest import Repo

@@ -13,7 +13,7 @@ from terminal_support import on_terminal
 from gitgates.cli.approve import command
 from gitgates.core.errors import StateError, UsageError
 from gitgates.git import repo as repository
-from gitgates.session.approval import ACTIONS, LASTS_S, new_token, require_person
+from gitgates.verbs.approval import ACTIONS, LASTS_S, new_token, require_person
 
 if TYPE_CHECKING:
     from pathlib import Path

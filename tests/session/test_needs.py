@@ -12,8 +12,8 @@ from gitgates.core.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.core.policy import POLICIES, Need, module_of, needs_of
 from gitgates.core.types import Config, Gate, Hook
 from gitgates.features.review.config import Review
-from gitgates.session.agent_needs import tools_of
 from gitgates.session.needs import needed_events
+from gitgates.setup.install.agent_needs import tools_of
 
 CHECK = Gate(name="check", command="x")
 BEGINNINGS = (Need(kind="session-start"), Need(kind="prompt"))

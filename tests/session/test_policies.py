@@ -9,7 +9,6 @@ import example_policy
 import pytest
 from agent_support import begin
 from conftest import Repo
-from gitgates.session.agent_needs import entries
 
 from gitgates.cli.explain import command as explain
 from gitgates.cli.run import command as run_verb
@@ -18,6 +17,7 @@ from gitgates.core.errors import GitError, LockError
 from gitgates.core.types import BLOCK, PRIORITIES, WARN, Config, Verdict
 from gitgates.entry import githook, precommit
 from gitgates.session.needs import needed_events
+from gitgates.setup.install.agent_needs import entries
 from gitgates.setup.install.selection import select
 
 if TYPE_CHECKING:

@@ -33,10 +33,10 @@ from gitgates.features.advice.items import (
 from gitgates.hosts import git as githook
 from gitgates.report.artifacts import save_run
 from gitgates.report.text import Console
-from gitgates.session.approval import require_person
 from gitgates.session.rules import approve_entry
 from gitgates.store.files import replace_unchanged
 from gitgates.store.log import utc
+from gitgates.verbs.approval import require_person
 from gitgates.verbs.output import format_option, print_json, stdout
 from gitgates.verbs.repository import (
     configuration,

@@ -27,6 +27,7 @@ from gitgates.git.commits import list_commits, trees_of
 from gitgates.git.object_store import storing_git
 from gitgates.git.settings import configurations
 from gitgates.session.git_hooks import HookCall, run_in_checkout
+from gitgates.session.recorded import record
 from gitgates.store.proofs import definition
 
 TYPE_CHECKING = False
@@ -233,7 +234,7 @@ def run_missing(
     call.configure(verified.config)
     call.decision = run_in_checkout(call, verified.event, verified.commit.id)
     if call.decision.verdict < BLOCK:
-        call.record(verified.commit.tree, verified.commit.parents[0])
+        record(call, call.decision.visits, verified.commit.tree, verified.commit.parents[0])
     return call
 
 

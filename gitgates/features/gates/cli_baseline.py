@@ -17,8 +17,8 @@ from gitgates.engine.walk import describe
 from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import Repo
 from gitgates.hosts.git import decode_by_hand
-from gitgates.session.approval import require_person
 from gitgates.store.files import read_regular, replace_unchanged
+from gitgates.verbs.approval import require_person
 from gitgates.verbs.completion import complete_gates
 from gitgates.verbs.group import VerbGroup
 from gitgates.verbs.output import format_option, print_json

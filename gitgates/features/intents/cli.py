@@ -30,13 +30,13 @@ from gitgates.features.intents.requests import (
 from gitgates.features.intents.scope import nearest
 from gitgates.git.repo import find_repo
 from gitgates.hosts import calling_session
-from gitgates.session.approval import require_person
 from gitgates.session.caller import find_caller, identify
 from gitgates.session.journal import fact_of
 from gitgates.session.rules import APPROVE
 from gitgates.session.shell_commands import OPTION
 from gitgates.store.files import replace_unchanged
 from gitgates.store.log import file_name, utc
+from gitgates.verbs.approval import require_person
 from gitgates.verbs.output import format_option, print_json, table
 from gitgates.verbs.repository import configuration, current_repo, edits_files
 

@@ -24,10 +24,10 @@ from gitgates.features.land.queue import LANDED, LANDING, NOTHING, WAITING
 from gitgates.features.land.trial import PUSH, LandTrial, read
 from gitgates.git.forward import ForwardBranch, HeldError, MovedError
 from gitgates.git.merging import ConflictError, is_ancestor
+from gitgates.git.settings import counted_in
 from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.proc.resources import Wait
 from gitgates.proc.watchdog import Watchdog
-from gitgates.session.committed_settings import counted_in
 from gitgates.store.files import make_folder, read_state, remove_file
 
 TYPE_CHECKING = False

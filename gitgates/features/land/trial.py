@@ -19,9 +19,9 @@ from gitgates.engine.proved import ProvedTree
 from gitgates.engine.signed_keys import maker_of
 from gitgates.engine.walk import unchecked_gates
 from gitgates.git.paths import tree_paths
+from gitgates.git.settings import counted_in
 from gitgates.report.artifacts import save_run
 from gitgates.report.feedback import feedback
-from gitgates.session.committed_settings import counted_in
 from gitgates.session.gate_run import event_report
 from gitgates.session.git_hooks import HookCall, JudgedContent, Judgement, hook_of, plan_event
 from gitgates.store import proofs

@@ -17,9 +17,9 @@ from gitgates.features.review.facts import (
     is_strict,
 )
 from gitgates.features.review.reviewer import is_another_reviewer, reviewer_files
-from gitgates.session.approval import require_person
 from gitgates.session.shell_commands import digest_of
 from gitgates.store.log import write_ledger
+from gitgates.verbs.approval import require_person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

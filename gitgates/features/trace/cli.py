@@ -15,10 +15,10 @@ from gitgates.core.clean import counted, visible_line
 from gitgates.core.policy import LABELS
 from gitgates.features.trace import ledger
 from gitgates.hosts import calling_session
-from gitgates.session.approval import require_person
 from gitgates.store.files import link_out, replace_file
 from gitgates.store.log import utc, write_ledger
 from gitgates.store.messages import unicode_only
+from gitgates.verbs.approval import require_person
 from gitgates.verbs.output import format_option, print_json, table
 from gitgates.verbs.repository import current_repo
 

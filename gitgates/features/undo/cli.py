@@ -30,11 +30,11 @@ from gitgates.files.points import PERSON, UNDO, latest, record
 from gitgates.git.repo import nul_split
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.session import facts
-from gitgates.session.approval import require_person
 from gitgates.session.caller import identify
 from gitgates.session.recorder import writer
 from gitgates.store.log import file_name, utc
 from gitgates.store.proofs import age
+from gitgates.verbs.approval import require_person
 from gitgates.verbs.output import dump, format_option, print_json, table
 from gitgates.verbs.repository import current_repo
 from gitgates.worktree.locks import WAIT_S

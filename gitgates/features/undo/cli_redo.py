@@ -8,7 +8,7 @@ from gitgates.features.undo.cli import Request, begun, go_back, last_undo, optio
 from gitgates.features.undo.git_back import Wish
 from gitgates.features.undo.moments import recorded
 from gitgates.hosts import is_called_by_agent
-from gitgates.session.approval import require_person
+from gitgates.verbs.approval import require_person
 from gitgates.verbs.repository import current_repo
 
 

@@ -17,13 +17,12 @@ from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook
-from gitgates.session import agent_needs
-from gitgates.session.agent_needs import entries
 from gitgates.session.installed import is_switched_off
 from gitgates.session.needs import agents_wanted, is_reason, policies_on
 from gitgates.session.told_once import unread_in
 from gitgates.setup.doctor.hooks import Subject
-from gitgates.setup.install import agents
+from gitgates.setup.install import agent_needs, agents
+from gitgates.setup.install.agent_needs import entries
 from gitgates.store.log import Journal, sessions
 from gitgates.verbs.finding import Finding
 

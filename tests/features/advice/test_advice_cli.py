@@ -12,7 +12,7 @@ from conftest import Repo
 from session_support import as_person
 
 from gitgates.git.repo import find_repo
-from gitgates.session.approval import new_token
+from gitgates.verbs.approval import new_token
 
 PYPROJECT = """\
 [project]

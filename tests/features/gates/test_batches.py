@@ -10,8 +10,8 @@ import pytest
 
 from gitgates.config.load import load
 from gitgates.hosts import agent_host
-from gitgates.session import agent_needs
 from gitgates.session.driver import respond
+from gitgates.setup.install import agent_needs
 
 if TYPE_CHECKING:
     from conftest import Repo

@@ -20,9 +20,9 @@ from gitgates.core.guarded import rules_by_name
 from gitgates.core.types import Config
 from gitgates.features.guard import rules
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.session.agent_needs import entries
-from gitgates.session.approval import ACTIONS
+from gitgates.setup.install.agent_needs import entries
 from gitgates.shell import syntax as shell_syntax
+from gitgates.verbs.approval import ACTIONS
 
 EDITED = """\
 [project]

@@ -13,10 +13,10 @@ from terminal_support import on_terminal
 
 from gitgates.features.trace.ledger import append, summary
 from gitgates.git.repo import find_repo
-from gitgates.session.approval import new_token
 from gitgates.session.journal import fact_of
 from gitgates.session.shell_commands import caller_entry
 from gitgates.store.log import session_journal
+from gitgates.verbs.approval import new_token
 
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\

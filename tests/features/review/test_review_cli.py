@@ -29,8 +29,8 @@ from session_support import as_person, begin
 from terminal_support import on_terminal
 
 from gitgates.git.repo import find_repo
-from gitgates.session.approval import new_token
 from gitgates.store.log import session_journal
+from gitgates.verbs.approval import new_token
 
 pytestmark = pytest.mark.slow
 

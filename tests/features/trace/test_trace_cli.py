@@ -17,8 +17,8 @@ from test_trace_records import ON, shell, write
 from gitgates.files.memory import Memory
 from gitgates.files.points import Author, points, record
 from gitgates.git.repo import find_repo
-from gitgates.session.approval import new_token
 from gitgates.store.log import utc
+from gitgates.verbs.approval import new_token
 
 # As published in the README of https://github.com/cursor/agent-trace (CC BY 4.0).
 PUBLISHED = Path(__file__).resolve().parents[2] / "schemas/agent_trace.json"

@@ -15,7 +15,7 @@ from template_support import copy_of
 
 from gitgates.features.undo.tools import undo_turn
 from gitgates.git.repo import find_repo
-from gitgates.session.approval import new_token
+from gitgates.verbs.approval import new_token
 
 if TYPE_CHECKING:
     from agent_support import Agent

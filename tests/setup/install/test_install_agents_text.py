@@ -21,8 +21,7 @@ from gitgates.hosts.agents.claude import HOST
 from gitgates.hosts.agents.claude.settings import BARE, Settings
 from gitgates.hosts.settings.base import Entry, is_our_command
 from gitgates.hosts.settings.json_settings import agent_matcher, tool_matcher
-from gitgates.session import agent_needs
-from gitgates.setup.install import agents
+from gitgates.setup.install import agent_needs, agents
 
 if TYPE_CHECKING:
     from collections.abc import Callable

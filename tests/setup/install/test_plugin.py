@@ -21,7 +21,7 @@ from gitgates.hosts.agents.claude import HOST
 from gitgates.hosts.agents.claude.settings import PLUGIN as COMMAND
 from gitgates.hosts.agents.claude.settings import Settings
 from gitgates.hosts.settings.base import Entry
-from gitgates.session import agent_needs
+from gitgates.setup.install import agent_needs
 
 ROOT = Path(__file__).resolve().parents[3]
 MARKETPLACE = ROOT / ".claude-plugin/marketplace.json"
