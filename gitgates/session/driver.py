@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 _UNCHECKED = "nothing is checked"
 _TELL_PERSON = "Tell the person, who can fix this."
-_NO_SETTINGS = f"no [tool.gitgates] found; {_UNCHECKED}"
 _BUG = "internal error; please report this bug"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ANSWER_S = 2.0  # before the host loses patience
@@ -451,7 +450,7 @@ def _record(call: Call, verdict: Verdict, answer: str) -> None:
 
 
 def _pass_unconfigured(call: Call) -> Verdict:
-    """Pass an event without a configuration; report once that it was removed in the session."""
+    """Pass an event without a configuration; at a turn's end, say if the session had one."""
     try:
         call.read()
         if call.session.last and call.payload.kind in ENDINGS:
@@ -460,8 +459,6 @@ def _pass_unconfigured(call: Call) -> Verdict:
                 f"gitgates: the settings that this session started with were removed; {_UNCHECKED}"
             )
             return Verdict(WARN, to_person=text)
-        if call.written_config is None and _NO_SETTINGS not in call.session.notes:
-            call.record(NoteEntry(_NO_SETTINGS))
     except OSError as error:
         call.say(f"{call.journal.path_abs}: {error.strerror}")
     return Verdict()

@@ -10,7 +10,6 @@ from gitgates.engine.listener import Listener
 from gitgates.hosts import agent_host
 from gitgates.session.call import Call
 from gitgates.session.driver import ask_all, policies_of
-from gitgates.session.facts import TIMELINE
 from gitgates.session.git_hooks import HookCall
 from gitgates.session.recorder import shared_look
 from gitgates.session.start import entries_of
@@ -54,10 +53,7 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
     others = zip(caller.journals[1:], caller.facts[1:], strict=True)
     call.elsewhere = {git_dir_of(journal.path_abs): [*facts] for journal, facts in others}
     prompts = call.session.prompts
-    call.payload = payload._replace(
-        prompt_id=[*prompts][-1] if prompts else "",
-        transcript_abs=call.state_everywhere(TIMELINE).transcript_abs,
-    )
+    call.payload = payload._replace(prompt_id=[*prompts][-1] if prompts else "")
     call.record(*entries_of(call))
     return call
 

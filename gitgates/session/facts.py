@@ -409,7 +409,6 @@ class Timeline(Record):
     base: Point | None = None
     base_note: str = ""  # what it stands in for, if the beginning was not heard of
     requests: tuple[str, ...] = ()  # the person's prompts, word for word
-    transcript_abs: str = ""  # of the host, as the last prompt named it
 
 
 def _base(state: Fact, fact: Fact) -> None:
@@ -423,7 +422,6 @@ def _request(state: Fact, fact: Fact) -> None:
         return  # not asked for by a person, or delivered twice
     state["prompt_ids"] |= {prompt_id}
     state["requests"] += (str(fact.get("text", "")),)
-    state["transcript_abs"] = str(fact.get("transcript", ""))
 
 
 TIMELINE: Projection[Timeline] = Projection(
