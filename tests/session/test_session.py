@@ -85,6 +85,7 @@ def test_everything_that_a_session_says() -> None:
     assert found == Session(
         base="t0",
         prompt="1",
+        request="go",
         prompts={"p1": "1"},
         rounds=(ROUND,),
         last="Stop:1",
