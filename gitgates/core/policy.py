@@ -92,7 +92,7 @@ class Policy(Record):
     # and of an array the entries with one of these values in each of these fields
     kept_where: Mapping[str, tuple[str, ...]] = {}
     runs_without_config: bool = False  # it judges tools while the configuration cannot be read
-    is_traced: bool = False  # where it is on, what agents write is recorded, unless told otherwise
+    is_traced: bool = False  # if on, what agents write is recorded, unless told otherwise
     is_reserved: bool = False  # no gate may have its name
     verb: str = ""  # of gitgates, that agents may always call
     approvals: Mapping[str, str] = {}  # its commands that a person has to approve → what they do

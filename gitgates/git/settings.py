@@ -76,8 +76,7 @@ def counted_in(
     counted: dict[str, Counted] = {}
     for (treeish, place), raw in zip(places.items(), settings_in(git, places), strict=True):
         whole = raw if isinstance(raw, ConfigError) else {**raw, **local}
-        is_broken = isinstance(whole, ConfigError)
-        if files and not is_broken and _content(whole) == _content(files.raw):
+        if files and not isinstance(whole, ConfigError) and _content(whole) == _content(files.raw):
             counted[treeish] = Counted(config_of(files, repo.config_cache_abs))
             continue
         try:

@@ -78,7 +78,7 @@ _NO_CONFIGURATION = "no [tool.gitgates] found; nothing was checked (gitgates ini
 
 
 class JudgedContent(Record):
-    """One content that is judged, and where."""
+    """Content that is judged, and where."""
 
     event: Event  # of its refs alone
     place: Place = AS_IS
@@ -389,7 +389,7 @@ def _noted(event: Event, note: str) -> Event:
 
 
 def decide(call: HookCall, so_far: Verdict) -> Verdict:
-    """Run the gates of the hook on each content that is judged."""
+    """Run the hook's gates on all content that is judged, one commit after the other."""
     if not call.hook.gates or call.is_dry:
         return so_far
     decisions: list[Decision] = []

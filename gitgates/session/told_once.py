@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from gitgates.config.load import load
-from gitgates.core.errors import ConfigError, GitgatesError
+from gitgates.core.errors import GitgatesError
 from gitgates.core.types import WARN, Verdict
 from gitgates.hosts import agent_host
 from gitgates.session.facts import NoteEntry
@@ -85,7 +85,7 @@ def warning_once(
     say(text)
     try:
         repo = find_repos(payload, env)[0]
-        if not _is_configured(repo.root_abs):
+        if load(repo.root_abs) is None:
             return Verdict()
         journal = session_journal(repo.state_abs, payload.session)
         if _told(journal.read(), _UNREAD):
@@ -105,10 +105,3 @@ def unread_in(facts: list[Fact]) -> list[str]:
 def _told(facts: list[Fact], about: str) -> list[str]:
     notes = of_kind(facts, NoteEntry)
     return [str(note["text"]) for note in notes if note.get("about") == about]
-
-
-def _is_configured(root_abs: str) -> bool:
-    try:
-        return load(root_abs) is not None
-    except ConfigError:
-        return True
