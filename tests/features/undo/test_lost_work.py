@@ -154,7 +154,6 @@ def test_what_there_is_no_time_to_save_is_asked_about(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder, "_LOOK_S", 0.0)
-    monkeypatch.setattr(recorder.observe, "__kwdefaults__", {"always": False, "limit_s": 0.0})
     agent.repo.write("big", "1\n" * 1000)
     for command in ("rm -rf data", "make", "git branch -v new"):
         assert call(agent, command, command), command
