@@ -19,7 +19,7 @@ from gitgates.engine.hooks import hook_at
 from gitgates.git.repo import find_repo
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.proc.alarm import process_start_time, set_alarm
-from gitgates.session.facts import SESSION, NoteEntry, RoundEntry, Session
+from gitgates.session.facts import SESSION, NoteEntry, RoundEntry, Session, fold
 from gitgates.session.journal import fact_of, stamp_of
 from gitgates.session.trust import absolute
 from gitgates.store.files import length_of
@@ -202,8 +202,14 @@ class Call:
 
     @property
     def blocks(self) -> tuple[int, int]:
-        """How often the agent was blocked in this worktree: in this prompt, and in the session."""
-        return self.session.blocks(self.prompt), self.session.blocks()
+        """How often the agent was blocked in all worktrees: in this prompt, and in the session."""
+        session, prompt_id = self.session, self.payload.prompt_id
+        others = [fold(entries) for entries in self.elsewhere.values()]
+        in_others = sum(
+            [other.blocks(prompt) for other in others if (prompt := other.prompt_of(prompt_id))]
+        )
+        in_prompt = session.blocks(self.prompt) + in_others
+        return in_prompt, session.blocks() + sum([other.blocks() for other in others])
 
     @property
     def prompt(self) -> str:

@@ -18,9 +18,9 @@ import time
 from gitgates.config import LOCAL_FILE, OWN_FILE, PYPROJECT
 from gitgates.config.load import SettingsFiles, config_of, leads_on, load, settings_here
 from gitgates.core.environ import skipped_gates
-from gitgates.core.errors import ConfigError, GitError
+from gitgates.core.errors import ConfigError, GitError, GitgatesError
 from gitgates.core.lifecycle import HOOK_POINTS, OF_A_COMMIT
-from gitgates.core.policy import ask, policies_at
+from gitgates.core.policy import ask, is_provided, policies_at
 from gitgates.core.record import Record
 from gitgates.core.types import (
     ALLOW,
@@ -40,6 +40,7 @@ from gitgates.core.types import (
 from gitgates.engine.command import is_running_here
 from gitgates.engine.job import RunOptions
 from gitgates.engine.plan import (
+    RUN_BY_FRAMEWORK,
     describe_refs,
     find_hook,
     has_types,
@@ -49,12 +50,15 @@ from gitgates.engine.plan import (
     matches_deleted,
     record_skips,
     split_push,
+    takes_paths,
     wants_paths,
     without_content,
 )
 from gitgates.engine.run import run_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import (
+    committed_tree,
+    full_status,
     has_exactly,
     named_index,
     names_ending,
@@ -68,10 +72,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gitgates.core.lifecycle import EventKind
-    from gitgates.core.types import Place
+    from gitgates.core.types import Gate, GateResult, Place, Visit
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
 
+SIGNED = "signed_passes"  # provided if what gates have passed is signed for other machines
 _LOCK_TRIES, _POLL_S = 20, 0.05
 _SHORT = 7
 _NO_CONFIGURATION = "no [tool.gitgates] found; nothing was checked (gitgates init adds it)"
@@ -225,9 +230,7 @@ def handle(
             break
     # Git sets GIT_INDEX_FILE, also if the framework runs us; other clients need not.
     if call.kind == "before-commit" and (event.host == "git" or "GIT_INDEX_FILE" in call.env):
-        from gitgates.session.recorded import record_commit  # other hooks record nothing
-
-        record_commit(call)
+        _record_commit(call)
     return call
 
 
@@ -385,6 +388,129 @@ def _noted(event: Event, note: str) -> Event:
     return event._replace(note="; ".join(filter(None, (event.note, note))))
 
 
+# How gates have ended, for `gitgates verify` and for other machines.
+
+
+def record(
+    call: HookCall, visits: tuple[Visit, ...], tree: str, base: str, *, saw_more: bool = False
+) -> None:
+    """Record how gates have ended on a tree, which a decision lets be committed.
+
+    `base` is the commit that paths were compared with. `saw_more`: not that tree alone.
+    `unmatched` by any path differs from `skipped` by a person. How hooks end that pre-commit
+    runs itself is not known yet: they are `skipped`, too.
+
+    Raises: OSError if it cannot be written.
+    """
+    from gitgates.store.proofs import append, proof_of  # other hooks record nothing
+
+    now, gates = time.time(), _gates(call)
+    results = {visit.result.gate: visit.result for visit in visits}
+    ends = dict(results)
+    for visit in reversed(visits):  # a gate has looked if the one that it leads to has
+        if visit.called_by and ends[visit.result.gate].status == "unchecked":
+            ends[visit.called_by] = ends[visit.result.gate]
+    more: dict[str, dict[str, str]] = {}
+    if is_provided(call.config, SIGNED):
+        from gitgates.engine.signed_keys import maker_of  # only if proofs are signed
+
+        maker = maker_of(call.event, call.env)
+        # What a gate has changed is in the commit, and others may have run before.
+        saw_more |= any(result.changed_paths for result in results.values())
+        for name, result in results.items():
+            more[name] = {
+                "shared": result.shared,
+                # Who signs has not run what a server ran.
+                "exact": "" if saw_more or result.action_digest else "1",
+                "maker": maker if result.maker is None else result.maker,
+            }
+    proofs = [
+        proof_of(
+            gates[name],
+            result,
+            **more.get(name, {}),
+            status=ends[name].status if name in call.skips else _end(ends[name]),
+            time_s=now,
+            content=tree,
+            hook=call.event.name,
+            root_abs=call.repo.root_abs,
+            base=base,
+            config=call.config.digest,
+        )
+        for name, result in results.items()
+    ]
+    append(call.repo.shared_state_abs, proofs)
+
+
+def _record_commit(call: HookCall) -> None:
+    """Record which gates let this commit pass."""
+    decision, repo = call.decision, call.repo
+    if not decision or decision.verdict >= BLOCK or call.errors:
+        return
+    try:
+        tree = committed_tree(repo)
+        record(call, decision.visits, tree, repo.head, saw_more=_saw_more(call))
+    except (GitError, OSError) as error:
+        from gitgates.store.owners import denied  # only if something is wrong
+
+        not_ours = denied(error)
+        if call.config.verifies or not_ours:
+            why = not_ours or error
+            call.say(f"the results were not recorded for `gitgates verify`: {why}")
+
+
+def _record_push(call: HookCall, content: JudgedContent, decision: Decision) -> None:
+    """Record the gates that have run on the tree of a pushed commit, if they are signed."""
+    if not is_provided(call.config, SIGNED):
+        return
+    from gitgates.git.paths import pushed  # only if proofs are signed
+
+    git, gates = call.repo.git, _gates(call)
+    remote = call.event.argv[0] if call.event.argv else ""
+    try:
+        tree = git.resolve(f"{content.commit}^{{tree}}")
+        revisions = pushed(content.event.refs, remote, git)
+        listing = git.ask("rev-list", "--boundary", *revisions).stdout if revisions else b""
+        edges = [line[1:] for line in listing.decode().split() if line.startswith("-")]
+        # With one commit below all that is pushed, or none, the paths are what differs from that.
+        visits = tuple(
+            visit
+            for visit in decision.visits
+            if not edges[1:] or not takes_paths(gates[visit.result.gate])
+        )
+        if tree and visits:
+            # Untracked files are seen if the rest is hidden.
+            base = edges[0] if edges else ""
+            record(call, visits, tree, base, saw_more=content.place == HIDDEN)
+    except (GitgatesError, OSError) as error:
+        call.say(f"the results were not recorded for others: {error}")
+
+
+def _gates(call: HookCall) -> dict[str, Gate]:
+    return {step.gate.name: step.gate for step in call.plan.steps} if call.plan else {}
+
+
+def _saw_more(call: HookCall) -> bool:
+    """Return whether gates saw files that are not in the commit, if others will believe them."""
+    place = call.contents[0].place
+    if place == CHECKED_OUT or not is_provided(call.config, SIGNED):
+        return False
+    from gitgates.git.paths import unwatched  # only if proofs are signed
+
+    lines, is_whole = full_status(call.repo.git, "--porcelain=v2", "--untracked-files=normal")
+    return bool(not is_whole or unwatched(call.repo.git)) or any(
+        line[:1] == b"?" or (line[3:4] not in b"." and (place == AS_IS or line[5:6] == b"S"))
+        for line in lines
+    )
+
+
+def _end(result: GateResult) -> str:
+    if result.excused:
+        return "accepted"  # a baseline has its failures
+    is_unmatched = result.status == "skipped" and result.reason != RUN_BY_FRAMEWORK
+    return "unmatched" if is_unmatched else result.status
+
+
 # The policy that runs the gates.
 
 
@@ -397,9 +523,7 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
         decisions.append(_run_gates(call, content))
         is_passed = decisions[-1].verdict < BLOCK
         if is_passed and content.commit:
-            from gitgates.session.recorded import record_push  # no other hook needs it
-
-            record_push(call, content, decisions[-1])
+            _record_push(call, content, decisions[-1])
         if not is_passed and call.hook.strategy == "sequence":
             break
     call.decision = join_decisions(tuple(decisions))

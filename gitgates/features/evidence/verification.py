@@ -26,8 +26,7 @@ from gitgates.features.evidence.commit_evidence import (
 from gitgates.git.commits import list_commits, trees_of
 from gitgates.git.object_store import storing_git
 from gitgates.git.settings import configurations
-from gitgates.session.git_hooks import HookCall, run_in_checkout
-from gitgates.session.recorded import record
+from gitgates.session.git_hooks import HookCall, record, run_in_checkout
 from gitgates.store.proofs import definition
 
 TYPE_CHECKING = False
