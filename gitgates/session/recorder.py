@@ -247,18 +247,18 @@ def _observe(call: Call, *, always: bool) -> Observed:
     payload, key, calls_before = call.payload, _key(call.payload), read_calls(call.repo)
     writes = call.kind in ("before-tool", *_AFTER) and may_write(payload)
     origin = _close(call, key)
-    own = Origin(_author(call), _facts(call)) if writes else None
+    call_origin = Origin(_author(call), _facts(call)) if writes else None
     if not (writes or always or origin):
         return _NOTHING
-    if own and call.kind in _AFTER:
-        origin = own
+    if call_origin and call.kind in _AFTER:
+        origin = call_origin
     try:
         origin = _with_others(origin or writer(call.repo), read_calls(call.repo))
         return _record(call, origin)._replace(calls=calls_before)
     finally:
-        if own and call.kind == "before-tool":
-            _open(call, key, own)
-        elif own and not _runs_on(payload):
+        if call_origin and call.kind == "before-tool":
+            _open(call, key, call_origin)
+        elif call_origin and not _runs_on(payload):
             with _Calls(call.repo) as calls:
                 calls.open.pop(key, None)
 
@@ -280,8 +280,8 @@ def _record(call: Call, origin: Origin) -> Observed:
 
 def _limits(config: Config, kind: EventKind = "") -> Limits | None:
     """Return what is too large to be stored, as a policy says; None: none saves files."""
-    found: list[Limits | None] = [f(config) for f in functions_of(config, "file_limits", kind)]
-    return next(filter(None, found), None)
+    limits: list[Limits | None] = [f(config) for f in functions_of(config, "file_limits", kind)]
+    return next(filter(None, limits), None)
 
 
 # Open calls

@@ -230,7 +230,7 @@ def _agent_hooks(call: Call, settings: Iterable[str], before: str) -> str:
         return before
     from gitgates.session.installed import is_switched_off, own_settings
 
-    hooks = [found.our_hooks for found in own_settings(host.NAME, call.env, root_abs)]
+    hooks = [file.our_hooks for file in own_settings(host.NAME, call.env, root_abs)]
     off = [path for path in files if is_switched_off(host.NAME, path)]
     digest = _digest(repr((hooks, off)).encode("utf-8", "replace"))
     return before if before.partition(" ")[2] == digest else f"{raw} {digest}"
