@@ -238,7 +238,8 @@ agent-%:
 	rm -rf .venv/agents/$* && mkdir -p .venv/agents/$* && \
 	$(if $(NPM_$*),npm install --prefix .venv/agents/$* --ignore-scripts --no-audit --no-fund \
 	    --loglevel=error $(NPM_$*),python3.12 -m venv .venv/agents/$* && \
-	    .venv/agents/$*/bin/python -m pip install --quiet --require-hashes -r $$locked) && \
+	    .venv/agents/$*/bin/python -m pip install --quiet --no-deps \
+	        --require-hashes -r $$locked) && \
 	    touch "$$ready" || { \
 	    echo "!!! $$what could not be installed: the tests with $* are NOT run." >&2; \
 	    echo "Install $(if $(NPM_$*),Node.js,Python 3.12), see to a network, or name a client:" \

@@ -78,7 +78,10 @@ def managed_hooks(root: ProjectFolder) -> dict[str, HookManager]:
     for row in KNOWN["managers"]:
         patterns = row["files"].split()
         if "paths" not in row:
-            scripts = [name for name in sorted(root.files) if fnmatchcase(name, patterns[0])]
+            # In `.husky/_`, husky has a stub for every hook.
+            folder = os.path.dirname(patterns[0])
+            own = [name for name in sorted(root.files) if os.path.dirname(name) == folder]
+            scripts = [name for name in own if fnmatchcase(name, patterns[0])]
             managed |= {os.path.basename(name): HookManager(row["name"], name) for name in scripts}
         elif name := root.find(*patterns):
             for path in row["paths"].split():

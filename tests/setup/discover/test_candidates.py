@@ -309,7 +309,7 @@ QUICK, SLOW = TryResult(seconds=QUICK_S), TryResult(seconds=QUICK_S + 1)
         ({}, SLOW._replace(has_failed=True), SLOW, [], ["lint", "test"]),
         ({"playwright.config.ts": ""}, QUICK, QUICK, ["lint"], ["lint", "test"]),
         ({"package.json": '{"workspaces": ["x"]}'}, QUICK, QUICK, [], ["lint", "test"]),
-        ({".husky/pre-commit": "x"}, QUICK, QUICK, [], ["lint", "test"]),
+        ({".husky/pre-commit": "x", ".husky/_/pre-push": "x"}, QUICK, QUICK, [], ["lint", "test"]),
         ({"lefthook.yml": "pre-push: {}\n"}, QUICK, QUICK, ["lint", "test"], []),
         ({}, TryResult(seconds=1.0, changed=2), SLOW, ["lint"], ["test"]),
         ({}, TryResult(why_not="x"), SLOW, [], ["test"]),
