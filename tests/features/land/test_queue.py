@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
 import pytest
-from land_support import BY, opened
+from land_support import BY, begin, entry, opened
 
 from gitgates.core.errors import StateError
+from gitgates.features.land.landed import as_fields
 from gitgates.features.land.queue import CANCELLED, LANDED, LANDING, Queue
 from gitgates.store.turn import WorkTurn
 
@@ -54,3 +56,29 @@ def test_a_turn_is_one_s_until_its_holder_shows_no_life(tmp_path: Path) -> None:
     second.release()
     assert first.take()
     first.release()
+
+
+def test_who_waits_is_told_its_place_and_the_expected_time(repo: Repo) -> None:
+    begin(repo)
+    queue = Queue(opened(repo), at_once=2)
+    tip = repo.head()
+    entries = [entry(name, tip, number=number) for number, name in enumerate("abc", 1)]
+    queue.change(lambda _before: entries)
+    rows = [as_fields(each, queue) for each in queue.entries()]
+    assert [(row["place"], row["expected_seconds"]) for row in rows] == [
+        (1, None),
+        (2, None),
+        (3, None),
+    ]
+    gates = (("lint", "passed", 2.0), ("test", "passed", 60.0))
+    queue.update([1], state=LANDED, gates=gates)
+    queue.add("d", tip, target="main", by=BY)
+    done, *waiting = [as_fields(each, queue) for each in queue.entries()]
+    assert (done["place"], done["expected_seconds"]) == (0, None)
+    assert [(row["place"], row["expected_seconds"]) for row in waiting] == [
+        (1, 62.0),
+        (2, 62.0),
+        (3, 124.0),
+    ]
+    listed = json.loads(repo.gitgates("land", "--list", "--format=json").stdout)["entries"]
+    assert [row["place"] for row in listed] == [0, 1, 2, 3]
