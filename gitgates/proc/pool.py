@@ -231,12 +231,8 @@ def usable_folder(env: Mapping[str, str], name: str) -> str:
     folder_abs = f"{top_abs}/{name}"
     try:
         if not os.path.isdir(folder_abs):
-            for path_abs in (
-                top_abs,
-                os.path.dirname(folder_abs),
-                folder_abs,
-            ):  # for its user alone
-                os.makedirs(path_abs, 0o700, exist_ok=True)
+            for path_abs in (top_abs, os.path.dirname(folder_abs), folder_abs):
+                os.makedirs(path_abs, 0o700, exist_ok=True)  # for its user alone
         status = os.lstat(top_abs)
     except OSError:
         return ""

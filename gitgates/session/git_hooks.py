@@ -217,7 +217,8 @@ def handle(
     configuration, for example. What policies raise is in `errors`.
     """
     call = HookCall(event, repo, listener, only, skips=skips)
-    call.options = call.options._replace(earlier=earlier or {})
+    if earlier:
+        call.options = call.options._replace(earlier=earlier)
     if is_running_here(repo.env, repo.git_dir_abs, event.name):
         call.note = f"{event.name} is already running; not run again recursively"
         return call
