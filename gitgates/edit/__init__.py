@@ -1,1 +1,1 @@
-"""Change a text file of the user's without touching any other byte."""
+"""Edit a user's text file without changing any other byte."""

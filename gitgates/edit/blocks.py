@@ -1,8 +1,8 @@
 """Insert and remove a marked block of lines in YAML, TOML, Markdown or a script. Pure.
 
-What comes out is parsed again and compared, so a text whose shape was not understood is
-refused instead of being spoilt. What existed before us is told by the bytes around a block alone:
-a text that ended without a new line ends with our block without one.
+The result is parsed again and compared, so a text that was not understood is refused instead of
+damaged. Only the bytes around a block tell what existed before us: if a text ended without a
+newline, our block ends without one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ RULES = "<!-- gitgates: begin -->"
 _ENDS = {_COMMAND: "# gitgates: the block ends here", RULES: "<!-- gitgates: end -->"}
 _MARKS = "|".join(map(re.escape, (*_ENDS, *_ENDS.values())))
 _HALF = re.compile(rf"^[ \t]*(?:{_MARKS})", re.MULTILINE)
-_MADE = r"(?:\A# made by `gitgates install-hooks [^\n]*\n)?"  # once was written above a block
+_MADE = (
+    r"(?:\A# made by `gitgates install-hooks [^\n]*\n)?"  # older versions wrote it above a block
+)
 _BLOCK = re.compile(
     rf"{_MADE}^[ \t]*(?:{'|'.join(map(re.escape, _ENDS))})(?:(?!^[ \t]*(?:{_MARKS})).)*"
     rf"^[ \t]*(?:{'|'.join(map(re.escape, _ENDS.values()))})\r?(?:\n|\Z)",
@@ -35,7 +37,7 @@ _BLOCK = re.compile(
 
 
 def block(command: str, lines: str) -> str:
-    """Return lines with the comments around them; `command` is what writes them."""
+    """Return lines with our comments around them; `command` is the command that writes them."""
     return f"{_COMMAND}`{command}`\n{lines}{_ENDS[_COMMAND]}\n"
 
 
@@ -45,7 +47,7 @@ def is_in(text: str) -> bool:
 
 
 def insert(text: str | None, offset: int, block_: str, column: int = 0) -> str:
-    """Return a text with a block at an offset, where a line begins or the text ends. None: none."""
+    """Return a text, or None, with a block at an offset where a line begins or the text ends."""
     if text is None:
         return block_
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -59,7 +61,7 @@ def insert(text: str | None, offset: int, block_: str, column: int = 0) -> str:
 def without(text: str, file: str) -> str | None:
     """Return a text without gitgates blocks; None if there is nothing else in it.
 
-    Raises: ConfigError if only one end of a block is there.
+    Raises: ConfigError if a block has only one of its markers.
     """
     while match := _BLOCK.search(text):
         start, end = match.span()
@@ -78,7 +80,7 @@ def without(text: str, file: str) -> str | None:
 
 
 def put_rules(text: str | None, rules: str, file: str) -> str:
-    """Return a text with the rules as a block: where it is already, else at the end. None: none.
+    """Return a text, or None, with the rules as a block: in its old place, else at the end.
 
     Raises: ConfigError as `without`.
     """
@@ -90,7 +92,7 @@ def put_rules(text: str | None, rules: str, file: str) -> str:
 
 
 def append_toml(text: str | None, lines: str, file: str, command: str) -> str | None:
-    """Append tables to a text. None: its other values would change.
+    """Append tables to a text. Returns None if its other values would change.
 
     Raises: ConfigError if it is not valid TOML.
     """
@@ -104,7 +106,9 @@ def append_yaml(
 ) -> str | None:
     """Append the values of `adds` to those at `path`.
 
-    None: there is no collection in lines, or the text would not say the same and `adds`.
+    Returns None if there is no block-style collection, or the result would not be the old values
+    and `adds`.
+
     Raises: ConfigError if it is not valid YAML.
     """
     node, value = compose_yaml(text or "", file), adds
@@ -140,7 +144,7 @@ def load_toml(text: str, file: str) -> dict[str, Any]:
 def load_yaml(text: str, file: str) -> Any:  # noqa: ANN401 - any YAML
     """Parse YAML.
 
-    Raises: ConfigError if it is not valid YAML, or nothing that can be built.
+    Raises: ConfigError if it is not valid YAML, or has values that cannot be built.
     """
     try:
         return yaml_load.load(text)
@@ -149,7 +153,7 @@ def load_yaml(text: str, file: str) -> Any:  # noqa: ANN401 - any YAML
 
 
 def compose_yaml(text: str, file: str) -> yaml.Node | None:
-    """Return the only document of a text, with its places; None if there is nothing in it.
+    """Return a text's only document, with positions; None if it is empty.
 
     Raises: ConfigError if it is not valid YAML.
     """
@@ -194,9 +198,9 @@ def _scalar(value: object) -> str:
 
 
 def _end_of(text: str, node: yaml.Node) -> int:
-    """Return the offset of the line behind the last one of a collection in block style.
+    """Return the offset of the line after a block-style collection.
 
-    It ends where the next thing begins; its last line is that of its last token.
+    Its node ends where the next thing begins, but its last line is that of its last token.
     """
     ends = [
         token.end_mark.index

@@ -1,12 +1,12 @@
-"""Edit a JSON text in place: find each value, add one, take one out; all other bytes stay. Pure.
+"""Edit a JSON text in place: find values, add one, remove one; all other bytes stay. Pure.
 
-Strict, as in RFC 8259: comments, NaN and other liberties are refused, and so is a key that stands
-twice, because readers differ in which of the two counts.
+Strict, as in RFC 8259: comments, NaN and other extensions are refused, and so is a duplicate key,
+because readers differ in which one counts.
 
-What says later whether a list or an object existed before us, is the first sign behind its
-bracket: behind our own comes a new line, and into an empty one of somebody else's the value goes at
-once. Nothing has to be remembered elsewhere, so a copy of the file, in another checkout, can
-be undone as well.
+The first character after a bracket says later whether a list or object existed before us: our own
+bracket is followed by a newline, and into somebody else's empty one, the value goes directly.
+Nothing is stored elsewhere, so the edit can also be undone in a copy of the file, in another
+checkout.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _HINT = "Fix it first; nothing was changed."
 class Node(Record):
     """One value, and its span: text[start:end]."""
 
-    value: Any  # without places
+    value: Any  # without positions
     start: int
     end: int
     key: str = ""  # in an object
     key_start: int = -1
-    parts: tuple[Node, ...] = ()  # of an object or an array
+    parts: tuple[Node, ...] = ()  # the values in an object or an array
 
     @property
     def whole_start(self) -> int:
-        """Where it begins, with its key."""
+        """Where the value begins, with its key."""
         return self.start if self.key_start < 0 else self.key_start
 
     def get(self, key: str) -> Node | None:
@@ -62,7 +62,7 @@ class Node(Record):
 
 
 def parse(text: str, file: str) -> Node:
-    """Return the value that a text holds.
+    """Return the value in a text.
 
     Raises: ConfigError with the file, and where it is not valid JSON.
     """
@@ -122,10 +122,10 @@ def remove(text: str, holder: Node, index: int) -> str:
 
 
 def prune(text: str, path: list[tuple[Node, int]]) -> str | None:
-    """Remove the value at a path, and containers that are empty then.
+    """Remove the value at a path, and containers that become empty.
 
-    What existed before us stays, empty. The path leads from the root: holder and index.
-    None: the text was made for it.
+    Containers that existed before us stay, empty. The path, from the root, has each holder and
+    index. Returns None if the whole text was made for the value.
     """
     for holder, index in reversed(path):
         if len(holder.parts) > 1 or not _is_made_by_us(text, holder):
@@ -139,7 +139,7 @@ def prune(text: str, path: list[tuple[Node, int]]) -> str | None:
 
 
 def _is_made_by_us(text: str, holder: Node) -> bool:
-    """Return whether a list or an object that holds something was not there before we came."""
+    """Return whether we made a list or an object that is not empty."""
     return text[holder.start + 1] in " \t\r\n"
 
 
@@ -156,12 +156,12 @@ def _append(text: str, root: Node, holder: Node, value: Any, *, label: str = "")
 
 
 def _newline_of(text: str) -> str:
-    """Return how a text ends its lines."""
+    """Return the newline of a text."""
     return next((sign for sign in ("\r\n", "\r", "\n") if sign in text), "\n")
 
 
 def _step(text: str, root: Node) -> str:
-    """Return a step of the indentation."""
+    """Return one level of the indentation."""
     inside = text[root.start : root.end].replace("\r", "\n")
     first = _INDENTED_KEY.search(inside)
     return (first[1].removeprefix(_indent_at(text, root.start)) if first else "") or "  "
@@ -172,7 +172,7 @@ def _render(value: Any, unit: str, line_start: str) -> str:  # noqa: ANN401 - an
 
 
 def _indent_at(text: str, offset: int) -> str:
-    """Return the indentation of the line that a place is in."""
+    """Return the indentation of the line at an offset."""
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     start += text.startswith(_BYTE_ORDER_MARK, start)
     match = _INDENT.match(text, start)

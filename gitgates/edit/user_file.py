@@ -10,7 +10,7 @@ from gitgates.store.files import link_out, read_regular, replace_file, sync_fold
 
 
 def read(path_abs: str) -> str | None:
-    """Return the text of a file without any conversion; None if there is none.
+    """Return a file's text without any conversion; None if the file does not exist.
 
     Raises: ConfigError if it cannot be read, or is not valid UTF-8.
     """
@@ -30,7 +30,7 @@ def read(path_abs: str) -> str | None:
 
 
 def content(path_abs: str) -> bytes:
-    """Return the bytes of a file; none if it cannot be read."""
+    """Return a file's bytes; none if it cannot be read."""
     try:
         return read_regular(path_abs)
     except OSError:
@@ -57,9 +57,9 @@ def require_inside(root_abs: str, *paths_abs: str) -> None:
 
 
 def replace(path_abs: str, before: str | None, after: str | None) -> None:
-    """Replace a file that holds `before`; its mode is kept, and a link to it. None: no file.
+    """Replace a file's text `before`; keep its mode, and a link to it. None: no file.
 
-    Raises: StateError if it cannot be written, or holds something else by now.
+    Raises: StateError if it cannot be written, or no longer has that text.
     """
     target_abs = os.path.realpath(path_abs)
     try:
@@ -82,7 +82,7 @@ def replace(path_abs: str, before: str | None, after: str | None) -> None:
 def remove_empty(folder_abs: str) -> None:
     """Remove a folder if it is empty; a link to one stays."""
     if not os.path.islink(folder_abs):
-        with suppress(OSError):  # something is in it
+        with suppress(OSError):  # it is not empty
             os.rmdir(folder_abs)
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from gitgates.report.text import Console, Terminal
     from gitgates.session.git_hooks import HookCall
 
-# What `--no-verify` leaves a hook out of, by its subject.
-
 
 def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float) -> int:
     """Show and save the results of a hook; return the exit status.
@@ -45,23 +43,24 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
 
 
 def is_called_back(hook: str, repo: Repo, terminal: Terminal) -> bool:
-    """Return whether we run this hook here already, or the one that was there before; say so.
+    """Return whether we already run this hook here, or the previous hook; report it.
 
-    The latter may run gates by `gitgates run`, as it did, but not those that follow it.
+    The previous hook may run gates with `gitgates run`, as before, but not the gates after it.
     """
     from gitgates.engine.command import is_running_here  # an agent's entry has its own
 
     git_dir_abs = repo.git_dir_abs
     if any(is_running_here(repo.env, git_dir_abs, name) for name in (hook, hook + KEPT_SUFFIX)):
-        terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
+        terminal.write(b"gitgates: %s is already running here\n" % hook.encode())
         return True
     return False
 
 
 def status_of(error: GitgatesError, hook: str, otherwise: int) -> int:
-    """Return the exit status of a hook for an error; `otherwise`: if it is too late to block.
+    """Return a hook's exit status for an error; `otherwise` if it is too late to block.
 
-    Git hands on that of some hooks by which it is too late: `git bisect start` would end half-way.
+    Git passes on the status of some hooks at which it is too late: `git bisect start` would end
+    halfway.
     """
     point = HOOK_POINTS.get(hook)
     is_too_late = point and not point.can_block and not isinstance(error, Interrupted)

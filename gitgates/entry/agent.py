@@ -1,7 +1,7 @@
 """`gitgates agent-hook NAME`: what an agent's settings start, with the event on standard input.
 
-The exit status is always 0, and on standard output stands what the host encodes, or nothing: to an
-agent, 2 would mean "block", whoever said it, and anything else that the hook is broken.
+The exit status is always 0, and standard output has what the host encodes, or nothing: to an agent,
+2 would always mean "block", and any other status that the hook is broken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LONGEST_S = 2.0  # between two pieces of the payload: the host has all of it ready
+_LONGEST_S = 2.0  # between two pieces of the payload: the host has the whole payload ready
 _MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -37,7 +37,7 @@ def run(args: list[str]) -> int:
         if _is_answered_elsewhere(args[0], env):
             return 0
         _install_in_cloud(args[0], raw, env)
-        from gitgates.session.driver import respond  # what is switched off need not be loaded
+        from gitgates.session.driver import respond  # not needed if gitgates is switched off
 
         _write(1, respond(raw, env, _say, args[0]))
     except KeyboardInterrupt:
@@ -48,7 +48,7 @@ def run(args: list[str]) -> int:
 
 
 def _install_in_cloud(agent: str, raw: bytes, env: Mapping[str, str]) -> None:
-    """Install git's hooks when a session begins on the vendor's machines, if that is wanted."""
+    """Install git hooks when a session begins in the vendor's cloud, if `cloud_hooks` is set."""
     host = agent_host(agent)
     is_in_cloud = env.get(host.ENVIRONMENT.cloud) == "true"
     if is_in_cloud and host.own_event("session-start").encode() in raw:
@@ -58,7 +58,7 @@ def _install_in_cloud(agent: str, raw: bytes, env: Mapping[str, str]) -> None:
 
 
 def _is_answered_elsewhere(agent: str, env: Mapping[str, str]) -> bool:
-    """Return whether another agent has started this hook, and has our hooks in its own settings."""
+    """Return whether another agent started this hook, and has our hooks in its own settings."""
     for other, sign, own_sign in agent_host(agent).SETTINGS.run_by:
         if env.get(sign) and not env.get(own_sign):
             from gitgates.session.installed import is_installed  # seldom needed
@@ -68,12 +68,14 @@ def _is_answered_elsewhere(agent: str, env: Mapping[str, str]) -> bool:
 
 
 def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
-    """Tell the person once in a session that required gates are switched off."""
+    """Tell the person once per session that required gates are switched off."""
     try:
         raw = _read_payload()
         if host not in AGENTS or turn_end_of(host) not in raw:
             return
-        from gitgates.session.told_once import answer_switched_off  # the last event of a turn only
+        from gitgates.session.told_once import (
+            answer_switched_off,
+        )  # only needed at the end of a turn
 
         _write(1, answer_switched_off(raw, env, _say, host))
     except BaseException as error:  # noqa: BLE001 - it is switched off
@@ -93,7 +95,7 @@ def _read_payload() -> bytes:
 
 
 def _say(text: str) -> None:
-    from gitgates.core.clean import visible  # only trouble is said
+    from gitgates.core.clean import visible  # only needed for errors
 
     text = visible(text.removeprefix("gitgates: "))
     _write(2, f"gitgates: {text}\n".encode("utf-8", "replace"))

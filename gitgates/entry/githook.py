@@ -1,6 +1,6 @@
 """`gitgates git-hook SHIM HOOK [ARG]…`: what the shim in .git/hooks starts.
 
-Other managers start `gitgates git-hook --via=MANAGER HOOK [ARG]…`: there, no earlier hook is kept.
+Other managers start `gitgates git-hook --via=MANAGER HOOK [ARG]…`, without a previous hook.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.session.git_hooks import HookCall
 
-_LEGACY = ("PRE_COMMIT_RUNNING_LEGACY", "PREK_RUNNING_LEGACY")  # it has moved our shim aside
+_LEGACY = (
+    "PRE_COMMIT_RUNNING_LEGACY",
+    "PREK_RUNNING_LEGACY",
+)  # the framework has moved our shim aside
 _NOT_RUN = ("skipped", "not-run")
 
 
@@ -34,7 +37,7 @@ def run(args: list[str]) -> int:
     """Run the previous hook, then the gates."""
     env = environ.read()
     if environ.is_off(env):
-        return 0  # the shim never comes here then
+        return 0  # the shim does not even call us
     shim, hook, *argv = (*args, "", "")[: max(len(args), 2)]
     point = HOOK_POINTS.get(hook)
     if point is None or point.host != "git":
@@ -66,9 +69,9 @@ def run(args: list[str]) -> int:
 
 
 def _stand_in(shim: str, event: Event, repo: Repo) -> str:
-    """Return the gate that runs what the previous hook would run: that is pre-commit's own.
+    """Return the gate that runs what the previous hook, pre-commit's own, would run.
 
-    Empty if there is none, or if that cannot be told: then that hook runs.
+    Returns "" if there is none, or if that cannot be determined: then the previous hook runs.
     """
     from gitgates.engine.plan import framework_gate
     from gitgates.git.previous_hook import is_of_framework  # most repositories have none
@@ -84,13 +87,14 @@ def _stand_in(shim: str, event: Event, repo: Repo) -> str:
 
 
 def _has_run(call: HookCall, gate: str) -> bool:
-    """Return whether a gate has run, or need not: it is refused already, or a person skips it.
+    """Return whether a gate has run, or need not: the event is refused, or a person skips the gate.
 
-    No path had changed, for example: that does not keep all hooks of pre-commit from running.
+    If the gate was skipped for another reason, such as no changed path, some hooks of pre-commit
+    might still run.
     """
     visits = call.decision.visits if call.decision else ()
     results = [visit.result for visit in visits if visit.result.gate == gate]
-    # With an exit status: it ran, and is skipped because none of those hooks has matched a path.
+    # Skipped with an exit status: it ran, but none of those hooks matched a path.
     has_ended = any(r.exit_status is not None or r.status not in _NOT_RUN for r in results)
     by_person = gate in environ.skipped_gates(call.env)
     return call.is_refused or by_person or has_ended

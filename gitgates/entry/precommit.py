@@ -39,12 +39,12 @@ def run(args: list[str]) -> int:
     event = host.decode(stage, tuple(files), event_env, (repo.root_abs, cwd_abs))
     began_s = time.time()
     call = handle(event, repo._replace(env=_original_env(env)), console)
-    # The framework shows stdout if we fail, or if it is asked to.
+    # The framework shows stdout if we fail, or if it is configured to.
     return finish(call, console, terminal, began_s)
 
 
 def _original_env(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment that the framework was called in, as far as it is known."""
+    """Return the environment in which the framework was called, as far as it is known."""
     venv_abs = env.get("VIRTUAL_ENV", "")
     if not any(os.path.isfile(f"{venv_abs}/{mark}") for mark in host.ENVIRONMENT_MARKS):
         return dict(env)

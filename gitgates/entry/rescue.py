@@ -11,7 +11,7 @@ from gitgates.store.files import open_state
 from gitgates.worktree.isolate import recover
 from gitgates.worktree.locks import remove_stale
 
-# The kernel may tell us of the death of a run before it frees the run's lock.
+# The kernel may report a run's death before it frees the run's lock.
 _WAIT_S = 10.0
 _FIXED = 3
 
@@ -28,14 +28,14 @@ def run(args: list[str]) -> int:
     env = dict(environ.read())
     repo = find_repo(root_abs, env)
     if repo.git_dir_abs != git_dir_abs:
-        # Only GIT_DIR led to the repository, and git took that name along when it died.
+        # Only GIT_DIR led to the repository, and that variable died with git.
         env |= {"GIT_DIR": git_dir_abs, "GIT_WORK_TREE": root_abs}
         repo = find_repo(root_abs, env)
     try:
         lines = recover(repo, lambda _text: None, wait_s=_WAIT_S, at_once=True) or ()
-    except StateError as error:  # nobody hears it now
+    except StateError as error:  # nobody would see it now
         lines = (str(error),)
-    # Killed before there was a journal, a run has only git's own lock files to be tidied up.
+    # A run that was killed before it had a journal left only git's own lock files.
     lock_times = {
         path: int(changed) for path, changed in zip(locks[0::2], locks[1::2], strict=True)
     }

@@ -1,13 +1,13 @@
-"""A commit, a tree or an index laid out in a folder, with a repository of its own.
+"""Lay out a commit, a tree or an index in a folder, with its own repository.
 
-Git writes it, so filters, line endings, modes and links are as in any checkout. The user's files,
-index, refs and stash are not touched. Why it is not a linked worktree:
+Git writes the files, so filters, line endings, modes and links are as in any checkout. The user's
+files, index, refs and stash are not touched. Why it is not a linked worktree:
 docs/adr/0004-private-checkouts.md.
 
-The repository that gates find in it looks complete, and belongs to nobody else. It borrows the
+The repository that gates find there looks complete, and belongs to nobody else. It borrows the
 user's objects, and has a copy of the refs and settings: `git log`, `git diff main` and `git status`
 answer as in the user's own working tree, and whatever a gate does (commit, stash, reset, fetch)
-stays in there. Everything but the objects is written again each time.
+stays inside. Everything except the objects is written again each time.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 _SETTINGS = (*SETTINGS, ("core.sparseCheckout", "false"))
 _LAYOUT = r"^(core\.(autocrlf|eol|symlinks|filemode|attributesfile)|filter\.)"
-_AFTER_A_PATH = r"""\s:;,="'`&|<>(){}\[\]"""  # in a value that has more than a path
+_AFTER_A_PATH = r"""\s:;,="'`&|<>(){}\[\]"""  # may follow a path in a value
 _A_PATH = re.compile(rf"/[^{_AFTER_A_PATH}]+")
-# What names another repository, index or folder than the one that is meant.
+# Variables that name another repository, index or folder.
 _NOT_OURS = ("GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX")
-# Of its repository. Later than what is included, so that these hold.
+# For its repository: after the included files, so that these settings win.
 _OWN_CONFIG = """\
 [core]
 	bare = false
@@ -50,7 +50,7 @@ _OWN_CONFIG = """\
 [maintenance]
 	auto = false
 """
-# Of one worktree only, or not for a gate to find.
+# Refs of one worktree only, and refs that a gate must not find.
 _NOT_COPIED = (
     *(b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/", b"refs/stash", b"refs/replace/"),
 )
@@ -75,14 +75,14 @@ class Layout:
     def update(self, previous_tree: str, tree: str, kept: Iterable[str] = ()) -> bool:
         """Remove what gates left, except for `kept`, and write what differs.
 
-        Return whether that was possible; if not, everything must be written: git has, or had, a
-        file in what should be kept.
+        Returns whether that was possible. If not, everything must be written: git has, or had, a
+        file in `kept`, for example.
         """
         differs = self._git.ask(
             *("diff-tree", "-r", "-z", "--name-only", "--no-renames", previous_tree, tree)
         )
         paths = [os.fsdecode(name).split("/") for name in differs.stdout.split(b"\0")]
-        # Other attributes: files that are the same to git are to be written in another way.
+        # Other attributes may write a file differently although git has the same blob.
         if differs.exit_status or any(parts[-1] == ".gitattributes" for parts in paths):
             return False
         touched = {"/".join(parts[:count]) for parts in paths for count in range(1, len(parts) + 1)}
@@ -96,26 +96,26 @@ class Layout:
         return True
 
     def clean(self, kept: Iterable[str] = ()) -> None:
-        """Remove all that is not in the index, except for `kept`. Raises: GitError."""
+        """Remove everything that is not in the index, except for `kept`. Raises: GitError."""
         self._empty_submodules()
         excluded = [word for name in kept for word in ("-e", ignore_line(name))]
         self._git.out("clean", "-ffdxq", *excluded)
 
     def reset(self, tree: str) -> None:
-        """Write what is not as in a tree. Raises: GitError, OSError."""
+        """Write what differs from a tree. Raises: GitError, OSError."""
         alone = ("--no-recurse-submodules", "--no-sparse-checkout")
         self._git.out("read-tree", "--reset", "-u", *alone, tree)
         self._empty_submodules()
 
     def put_back(self, tree: str) -> None:
-        """Write what is not as in the tree that is laid out. Raises: GitError, OSError."""
-        self._empty_submodules()  # git fails at a link on the way to one
+        """Write what differs from the tree that was laid out. Raises: GitError, OSError."""
+        self._empty_submodules()  # git fails if a link leads to one
         self.reset(tree)
 
     def _empty_submodules(self) -> None:
-        """Remove what is in the folders of submodules, which git does not clean.
+        """Empty the folders of submodules, which git does not clean.
 
-        A link on the way there may lead to somebody's files, which stay.
+        A link above one may lead to somebody's files, which stay.
         """
         for name in self.submodules():
             folder_abs = f"{self.folder_abs}/{name}"
@@ -135,26 +135,26 @@ class Layout:
         return bool(self._git.names("ls-files", "-z", "--", name))
 
     def entries(self, patterns: Iterable[str]) -> list[str]:
-        """Return what `matching_entries` does, of the tree."""
+        """Return the tree's `matching_entries`."""
         return matching_entries(self._git, patterns)
 
     def changed(self) -> list[str]:
-        """Return the paths of files of the tree that are not as they were written."""
+        """Return the paths of the tree's files that have changed since they were written."""
         self._git.ask("update-index", "-q", "--refresh")
         return self._git.names("diff-files", "-z", "--name-only", "--ignore-submodules")
 
     def added(self) -> list[str]:
-        """Return what is not in the tree; of a folder with nothing else, only its name."""
+        """Return paths that are not in the tree; a folder with only such files is listed as one."""
         return self._git.names("ls-files", "-z", "--others", "--directory")
 
     def open_repository(self, commit: str, ignored: Iterable[str]) -> Repo:
-        """Make a repository in it, replacing any other, and return it.
+        """Make a repository in the folder, replacing any other, and return it.
 
-        `commit`: what HEAD is; empty: as for the user. `ignored`: paths that git ignores
-        there, too. It is found from the folder, so its environment has no variable of git's, and
-        what leads into the user's working tree leads into the folder.
+        `commit`: the commit of HEAD; empty: the user's. `ignored`: more paths that git ignores
+        there. Its environment has none of git's variables, because it is found by its folder, and
+        paths into the user's working tree lead into the folder instead.
 
-        Raises: GitError if git does not tell what it needs; OSError if it cannot be written.
+        Raises: GitError if git does not say what is needed; OSError if it cannot be written.
         """
         repo = _make_repository(self._repo, self._slot, commit, ignored)
         return repo._replace(env=env_in(self.folder_abs, self._repo))
@@ -179,7 +179,7 @@ def resolve(repo: Repo, treeish: str) -> tuple[str, str]:
 
 
 def tree_of_index(repo: Repo, index_abs: str) -> str:
-    """Return the tree that would be committed from an index, which is only read.
+    """Return the tree that a commit from an index would have; the index is only read.
 
     Raises: GitError if it has conflicts; StateError if the tree cannot be stored.
     """
@@ -198,9 +198,10 @@ def ignore_line(name: str) -> str:
 def env_in(folder_abs: str, repo: Repo) -> dict[str, str]:
     """Return the environment for a folder that stands in for the user's working tree.
 
-    It has none of git's variables, and paths in the working tree lead into the folder: otherwise an
-    active environment there, for example, would be used, with its packages. A home in the working
-    tree stays; if it is itself the working tree, programs may be anywhere.
+    It has none of git's variables, and paths into the working tree lead into the folder: otherwise,
+    for example, an active virtual environment there would be used, with its packages. A home folder
+    in the working tree stays; if it is the working tree, nothing is changed, because programs may
+    be anywhere in it.
     """
     env, root_abs = without_git(repo.env), os.path.realpath(repo.root_abs)
     home_abs = os.path.realpath(env.get("HOME") or "/")
@@ -225,7 +226,7 @@ def env_in(folder_abs: str, repo: Repo) -> dict[str, str]:
 
 
 def _git_inside(repo: Repo, slot: Slot) -> Git:
-    """Return the user's git, filters and all, with our folder as its working tree."""
+    """Return git with the user's settings and filters, and our folder as its working tree."""
     env = {name: value for name, value in repo.env.items() if name not in _NOT_OURS}
     env |= {
         "GIT_DIR": repo.git_dir_abs,
@@ -237,7 +238,7 @@ def _git_inside(repo: Repo, slot: Slot) -> Git:
 
 
 def _checkout_settings(repo: Repo) -> bytes:
-    """Return all settings that decide how git writes a file, as an opaque key."""
+    """Return an opaque key of all settings that decide how git writes a file."""
     git = repo.git
     # Exit status 1: nothing is set.
     settings = git.ask("config", "-z", "--get-regexp", _LAYOUT).stdout
@@ -280,7 +281,7 @@ def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: Iterable[str]
 
 
 def _head(git: Git, commit: str) -> str:
-    """Return HEAD: as the user's, branch and all, unless another commit is laid out."""
+    """Return HEAD: the user's, with its branch, unless another commit is laid out."""
     current = git.resolve("HEAD")
     if commit and commit != current:
         return commit
@@ -297,7 +298,7 @@ def _refs(git: Git) -> bytes:
 
 
 def _config(repo: Repo) -> bytes:
-    """Return the settings: the user's by inclusion, so filters and remotes are the same."""
+    """Return the settings, which include the user's, so that filters and remotes are the same."""
     form = repo.object_format
     if form == "sha1":
         head = "[core]\n\trepositoryformatversion = 0\n"

@@ -1,4 +1,4 @@
-"""A range's commits, and what they change: git is asked once for all of them."""
+"""A range's commits, and what they change, with one call of git for all of them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _PATCH = (
     *("-p", "-U3", "--full-index", "--src-prefix=a/", "--dst-prefix=b/"),
     *("--ignore-submodules=none", "--submodule=short"),  # whatever .gitmodules says
 )
-# Where in a file a hunk is, and the blobs, but for those of binary files: there, nothing else says
-# what has changed.
+# A hunk's place in its file, and the blobs, except for binary files, where only the blobs say what
+# has changed.
 _PLACES = re.compile(rb"^(?:@@ .*|index [0-9a-f.]+(?: \d+)?\n(?!Binary))", re.MULTILINE)
 
 
@@ -36,7 +36,7 @@ class Commit(Record):
 
     id: str
     tree: str
-    parents: tuple[str, ...]  # their trees; one that is empty for the first commit
+    parents: tuple[str, ...]  # their trees; for the first commit, one empty entry
     paths: tuple[str, ...]
     deleted: tuple[str, ...]
     subject: str
@@ -58,7 +58,7 @@ def list_commits(git: Git, *revisions: str) -> list[Commit]:
     raw = _differences(git, pairs, _PATHS)
     commits = []
     for id_, tree, _parents, subject in rows:
-        # Of a merge: what differs from all parents, as before it was committed.
+        # For a merge: what differs from every parent, as before it was committed.
         sides = [raw_paths(raw[parent, tree]) for parent in parents[id_]]
         paths, deleted = (
             tuple(sorted(set.intersection(*sets))) for sets in zip(*sides, strict=True)
@@ -77,7 +77,7 @@ def trees_of(git: Git, names: Iterable[str]) -> dict[str, str]:
 
 
 def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
-    """Return a digest of each patch between two trees; none if empty, or if a tree is missing.
+    """Return a digest of each patch between two trees; none if it is empty, or a tree is missing.
 
     Like a patch id, it covers the lines, with context, but not their numbers. White space counts.
     """
@@ -92,9 +92,9 @@ def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
 
 
 def changed_blobs(git: Git, pairs: Iterable[Pair]) -> dict[Pair, set[Blob]]:
-    """Return what differs between two trees, as it is in the second; none if a tree is missing.
+    """Return what differs between two trees; none if a tree is missing.
 
-    That is the path, and its mode and blob; nothing for a removed path.
+    For each path, that is its mode and blob in the second tree; nothing for a removed path.
     """
     pairs = list(pairs)
     available = trees_of(git, (tree for pair in pairs for tree in pair if tree)).keys() | {""}

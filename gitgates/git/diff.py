@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Git, Repo
 
-# Above so many files on a side, git compares only whole files to find what was renamed: it would
-# compare each with each.
+# With more files on one side, git only compares whole files to find renames, because it would
+# compare every file with every other.
 _RENAMES = ("-M", "-l400")
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 # A reformatting adds and removes empty lines, too.
@@ -25,10 +25,10 @@ _NO_SPACE = (*_PLAIN, "-w", "--ignore-blank-lines")
 _NUMBERS = ("diff-tree", "-r", "-z", "--numstat", "--raw", "--no-abbrev", *_NO_SPACE, *_RENAMES)
 _PATCH = ("diff-tree", "-r", "-p", "--full-index", "-U3", "--src-prefix=a/", "--dst-prefix=b/")
 _UNIFIED = (*_PATCH, *_PLAIN)
-# Neither the user's own attributes nor settings that a session can make say what is a text.
+# The user's own attributes, and settings that a session can change, must not decide what is text.
 _SETTINGS = (("core.attributesFile", os.devnull), ("core.bigFileThreshold", "512m"))
 _SUBMODULE = b"160000"
-_MOST_LINES = 1_000_000  # of a diff that a patch id is made of
+_MOST_LINES = 1_000_000  # of a diff for a patch id
 _MOST_ARGS = 64 << 10  # bytes of paths in one call
 _ATTRIBUTES = ".gitattributes"
 _ATTRIBUTE_NAMES = ("linguist-generated", "linguist-vendored", "diff")
@@ -40,7 +40,7 @@ class Trees(Record):
     repo: Repo
     before: str
     after: str
-    began_s: float = 0.0  # when it began, so that it is known whose attributes are
+    began_s: float = 0.0  # when it began, to tell whether the attributes are older
 
 
 def file_differences(trees: Trees) -> tuple[FileDifference, ...]:
@@ -59,7 +59,7 @@ def file_differences(trees: Trees) -> tuple[FileDifference, ...]:
 def patch_id(trees: Trees) -> str:
     """Return `git patch-id --stable` of the change; empty if there is none, or it is huge.
 
-    White space is in none: a change that was only reformatted keeps its id.
+    It ignores white space: a change that was only reformatted keeps its id.
 
     Raises: GitError if one of the trees does not exist.
     """
@@ -93,17 +93,17 @@ def diff_text(trees: Trees, paths: Iterable[str]) -> bytes:
 
 def _reading(trees: Trees) -> Git:
     git = reading_git(trees.repo).with_settings(_SETTINGS)
-    # How many lines of context; it is stronger than -U.
+    # This variable sets the number of context lines, and overrides -U.
     env = {name: value for name, value in git.env.items() if name != "GIT_DIFF_OPTS"}
     return git._replace(env=env)
 
 
 def _differences(git: Git, before: str, after: str) -> list[FileDifference]:
-    """Return git's raw and numstat records for two trees, of which all raw ones come first."""
+    """Return the differing files of two trees, from git's raw and numstat records."""
     if before == after:
         return []
     fields = iter(git.out(*_NUMBERS, before, after, "--").split(b"\0"))
-    metas: dict[bytes, tuple[bytes, bytes]] = {}  # path → how it differs, and the path before
+    metas: dict[bytes, tuple[bytes, bytes]] = {}  # path → how it differs, and its old path
     numbers: dict[bytes, tuple[int, int]] = {}  # path → lines added, and removed
     binary: list[bytes] = []
     for field in fields:
@@ -123,7 +123,7 @@ def _differences(git: Git, before: str, after: str) -> list[FileDifference]:
     changes = []
     for path, (meta, old_path) in metas.items():
         old_mode, mode, old_id, object_id, status = meta[1:].split(b" ")
-        lines = numbers.get(path, (0, 0))  # if git counts none, only white space differs
+        lines = numbers.get(path, (0, 0))  # without a count, only white space differs
         changes.append(
             FileDifference(
                 path=os.fsdecode(path),
@@ -140,9 +140,9 @@ def _differences(git: Git, before: str, after: str) -> list[FileDifference]:
 
 
 def _hidden_lines(git: Git, binary: dict[bytes, bytes]) -> dict[bytes, tuple[int, int]]:
-    """Return path → lines added and removed, of texts that git takes for binary.
+    """Return path → lines added and removed, for text files that git takes for binary.
 
-    For that, a NUL is enough, or an attribute: work must not hide behind either.
+    A NUL or an attribute is enough for that; work must not hide behind either.
     """
     if not binary:
         return {}
@@ -165,7 +165,7 @@ def _line_counts(content: bytes) -> Counter[str]:
 
 
 def _chunks(paths: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
-    """Yield paths, both names of a renamed file together, as many as fit into one call."""
+    """Yield as many paths as fit into one call, with a renamed file's names together."""
     chunk: list[str] = []
     size = 0
     for names in paths:
@@ -181,11 +181,11 @@ def _chunks(paths: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
 
 
 def _attributes(git: Git, trees: Trees, paths: list[str]) -> dict[str, str]:
-    """Return path → the attribute by which nobody wrote it by hand.
+    """Return path → the attribute that says that nobody wrote it by hand.
 
-    None if the change itself touches attributes, or work could hide behind them.
+    Returns none if the change touches attributes, or if work could hide behind them.
 
-    Raises: GitError if git does not tell.
+    Raises: GitError if git fails.
     """
     info_abs = f"{trees.repo.common_dir_abs}/info/attributes"
     files = _attribute_files(trees.repo.root_abs, paths)
@@ -193,7 +193,7 @@ def _attributes(git: Git, trees: Trees, paths: list[str]) -> dict[str, str]:
     if not paths or is_changed or not _is_older(info_abs, trees.began_s):
         return {}
     tracked = git.names("ls-tree", "-z", "--name-only", trees.before, "--", *files) if files else ()
-    if not {*tracked}.issuperset(files):  # one that git ignores
+    if not {*tracked}.issuperset(files):  # git does not track one of them
         return {}
     raw = git.out("check-attr", "-z", "--stdin", *_ATTRIBUTE_NAMES, stdin=nul_ended(paths))
     fields = raw.split(b"\0")
@@ -207,7 +207,7 @@ def _attributes(git: Git, trees: Trees, paths: list[str]) -> dict[str, str]:
 
 
 def _attribute_files(root_abs: str, paths: list[str]) -> list[str]:
-    """Return each .gitattributes that there is in a folder above one of the paths."""
+    """Return each existing .gitattributes in a folder above one of the paths."""
     folders = {""}
     for path in paths:
         folder = path.rpartition("/")[0]
@@ -219,7 +219,7 @@ def _attribute_files(root_abs: str, paths: list[str]) -> list[str]:
 
 
 def _is_older(path_abs: str, stamp: float) -> bool:
-    """Return whether a file was not modified since, or is missing."""
+    """Return whether a file has not been modified since then, or is missing."""
     try:
         return os.stat(path_abs).st_ctime < stamp
     except OSError:

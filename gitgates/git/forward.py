@@ -1,7 +1,7 @@
-"""A branch that only moves forward: where it is, and one step to a commit built on it.
+"""A branch that only moves forward: its tip, and a step to a commit built on it.
 
-Its ref is compared and swapped. If a worktree has it checked out, `git merge --ff-only` does it
-there, which refuses whatever would overwrite a local change.
+The step compares and swaps the ref. If a worktree has the branch checked out, `git merge --ff-only`
+moves it there, which refuses to overwrite local changes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
-# What is under way in a worktree → the file that says which branch will move at its end.
+# What is in progress in a worktree → the file that names the branch that will move at its end.
 _UNDER_WAY = {"rebase": ("rebase-merge/head-name", "rebase-apply/head-name")}
-_LIMIT_S = 300.0  # of what is asked of a remote
+_LIMIT_S = 300.0  # for a call to a remote
 _MOVED_ON = (b"fetch first", b"non-fast-forward", b"stale info", b"cannot lock ref")
 _NO_REF = b"couldn't find remote ref"
 _IN_THE_WAY = re.compile(r"'(.+)' (?:not uptodate|would be)")
@@ -30,26 +30,26 @@ class MovedError(GitgatesError):
 
 
 class HeldError(GitgatesError):
-    """Local changes in a worktree are in the way; it has not moved."""
+    """Local changes in a worktree are in the way; the branch has not moved."""
 
 
 class ForwardBranch:
-    """A branch of a repository, and of a remote if what it moves to is pushed."""
+    """A branch of a repository, and of a remote if its new commits are pushed."""
 
     def __init__(self, repo: Repo, name: str, remote: str = "") -> None:
         self._repo, self.name, self._remote = repo, name, remote
         self.ref = f"refs/heads/{name}"
 
     def tip(self) -> str:
-        """Return the commit that it is at. Raises: UsageError where there is no such branch."""
+        """Return the branch's commit. Raises: UsageError if there is no such branch."""
         if commit := self._repo.git.resolve(f"{self.ref}^{{commit}}"):
             return commit
         raise UsageError(f"there is no branch `{self.name}`", "See: git branch --list")
 
     def base(self) -> str:
-        """Return the commit to build on: of the branch, or of the remote's if that is newer.
+        """Return the commit to build on: the branch's, or the remote branch's if that is newer.
 
-        Raises: GitError where both have commits that the other has not, or nothing can be fetched.
+        Raises: GitError if they have diverged, or nothing can be fetched.
         """
         tip, git, remote = self.tip(), self._repo.git, self._remote
         if not remote:
@@ -68,9 +68,9 @@ class ForwardBranch:
         raise GitError(what, f"Merge or rebase `{self.name}` first.")
 
     def move(self, old: str, new: str) -> None:
-        """Move it, and the remote's first, from one commit to one that is built on it.
+        """Move the branch, the remote's first, from one commit to one that is built on it.
 
-        Raises: MovedError, HeldError; GitError where the remote refuses it.
+        Raises: MovedError, HeldError; GitError if the remote refuses it.
         """
         folder_abs = self._checked_out()
         if self._remote:
@@ -79,7 +79,7 @@ class ForwardBranch:
             self._push(new)
         tip = self.tip()
         if self._remote and is_ancestor(self._repo, tip, new):
-            old = tip  # it was behind the remote's
+            old = tip  # the branch was behind the remote's
         if folder_abs:
             self._move_in(folder_abs, old, new)
             return
@@ -88,7 +88,7 @@ class ForwardBranch:
             raise MovedError(os.fsdecode(completed.stderr).strip())
 
     def _checked_out(self) -> str:
-        """Return the folder that has it checked out. Raises: HeldError while a rebase moves it."""
+        """Return the folder that has the branch checked out. Raises: HeldError during a rebase."""
         folder_abs = ""
         for line in self._repo.git.lines("worktree", "list", "--porcelain"):
             if line.startswith("worktree "):

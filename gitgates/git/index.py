@@ -1,8 +1,8 @@
 """What is staged and unstaged, and what gates change: files, and the index being committed.
 
-Under `commit -a` and `commit -- path` git commits from a temporary index that only GIT_INDEX_FILE
-names. A gate that knew that name could destroy the commit; without any it would read the wrong
-index. So it gets a copy, and what it does to the copy is examined afterwards.
+For `commit -a` and `commit -- path`, git commits from a temporary index that only GIT_INDEX_FILE
+names. A gate that knew that name could destroy the commit; without it, the gate would read the
+wrong index. So it gets a copy, and its changes to the copy are examined afterwards.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Git, Repo
 
 NAME = "gitgates-index"
-# Of the user's settings, those that would make git trust what it should look at, or write more.
-# For an index of our own.
+# For an index of our own: overrides user settings that would make git trust what it should look at,
+# or write more.
 SETTINGS = (
     ("core.trustctime", "true"),
     ("core.checkStat", "default"),
@@ -36,24 +36,24 @@ SETTINGS = (
 
 _SUBMODULE = b"160000"
 _NOTHING = b"000000"
-_LONGEST_NAME = 0xFFF  # that an entry has the length of
+_LONGEST_NAME = 0xFFF  # whose length an entry can store
 _PLAIN_VERSIONS = (b"\0\0\0\2", b"\0\0\0\3")  # with names in full; the second has more flags
 _LOCK_WAIT_S = 2.0
 _POLL_S = 0.05
 _KEPT_BITS = 0o170100  # the type, and whether the owner may execute it
 _MOST_READ = 1 << 26  # bytes, when a run begins
-_TICK_NS = 10_000_000  # by which the time of a change may be behind the clock
+_TICK_NS = 10_000_000  # how far a file's time may be behind the clock
 
 
 class Unstaged:
     """What differs between the working tree and the index being committed.
 
-    `staged` is beside that: the files and links that the index changes against HEAD.
+    In addition, `staged` has the files and links that the index changes against HEAD.
     """
 
     def __init__(self) -> None:
         self.staged: list[str] = []
-        self.modified: dict[str, str] = {}  # path → the blob that the index has there
+        self.modified: dict[str, str] = {}  # path → its blob in the index
         self.unseen: list[str] = []  # announced with `git add -N`, not part of the commit
         self.submodules: list[str] = []
         self.unreadable: list[str] = []  # submodules whose git folder is gone
@@ -65,8 +65,8 @@ class Unstaged:
 def full_status(git: Git, *args: str) -> tuple[list[bytes], bool]:
     """Return the entries of `git status -z`, with each submodule that is at another commit.
 
-    Git names none that it is configured to ignore. Also whether it could look at all: where the
-    repository of one is missing, it fails unless it looks into none.
+    Without that, git omits those that it is configured to ignore. Also returns whether git could
+    look at all of them: if a submodule's repository is missing, git fails unless it ignores all.
     """
     args = ("status", "-z", "--no-renames", *args)
     if not os.path.exists(f"{git.cwd_abs}/.gitmodules"):
@@ -89,7 +89,7 @@ def find_unstaged(git: Git) -> Unstaged:
     unstaged.unreadable = [] if is_whole else _without_folder(git)
     for line in entries:
         if line[:2] != b"1 ":
-            continue  # what is unmerged cannot be committed
+            continue  # unmerged files cannot be committed
         _one, status, sub, _in_head, mode, _worktree, _head_blob, blob, name = line.split(b" ", 8)
         path = os.fsdecode(name)
         if mode not in (_SUBMODULE, _NOTHING) and status[:1] != b".":
@@ -120,10 +120,9 @@ def _without_folder(git: Git) -> list[str]:
 
 
 class WatchedFiles:
-    """The files of an event, compared by `lstat`, otherwise by content.
+    """The files of an event, compared by `lstat`, and by content if that differs.
 
-    Content is read when the first gate starts, up to `_MOST_READ` of it; beyond that, `lstat`
-    decides.
+    Content is read when the first gate starts, up to `_MOST_READ`; beyond that, `lstat` decides.
     """
 
     def __init__(self, git: Git, paths: tuple[str, ...]) -> None:
@@ -132,12 +131,12 @@ class WatchedFiles:
         self.accept()
 
     def accept(self) -> None:
-        """Record the present state of the files as the expected one."""
+        """Record the current state of the files as the expected one."""
         self._stats = self._stat_all()
         self._contents: dict[str, tuple[int, int]] | None = None
 
     def read(self) -> None:
-        """Read the content of the files that are in that state, if that was not done yet."""
+        """Read the content of the files in that state, unless it was already read."""
         if self._contents is not None:
             return
         self._contents, remaining = {}, _MOST_READ
@@ -150,7 +149,7 @@ class WatchedFiles:
     def written_since(self, began_ns: int, hidden: Mapping[str, str]) -> tuple[str, ...]:
         """Return the files that were written after `began_ns` and differ from the index.
 
-        `hidden` is path → `digest` of what we have put there since.
+        `hidden` is path → `digest` of what we have written there since.
         """
         new = {p for p, times in self._stats.items() if times[-1] >= began_ns - _TICK_NS}
         if hidden:
@@ -188,7 +187,7 @@ class WatchedFiles:
 class Contents:
     """Mode and content of `paths` and of every tracked file that differs from the index.
 
-    The others need no entry: when one of them changes, it gets one.
+    Other files get an entry when they change.
     """
 
     def __init__(self, git: Git, paths: tuple[str, ...]) -> None:
@@ -198,7 +197,7 @@ class Contents:
         }
 
     def changed_since(self, before: Contents) -> tuple[str, ...]:
-        """Return the paths that are not the same in both, sorted."""
+        """Return the paths that differ between the two, sorted."""
         old, new = before._found, self._found
         return tuple(sorted(path for path in {*old, *new} if old.get(path) != new.get(path)))
 
@@ -209,12 +208,12 @@ def _unstaged_names(git: Git) -> frozenset[str]:
 
 
 def restage(repo: Repo, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Stage the present content of files in the index being committed; return which.
+    """Stage the current content of files in the index being committed; return which.
 
-    `commit -- path` prepares two: the one that it commits, and index.lock, which is the worktree's
-    index afterwards. Another git that holds an index is waited for, for a moment.
+    `commit -- path` prepares two indexes: the one that it commits, and index.lock, which becomes
+    the worktree's index. If another git holds an index, we wait a moment.
 
-    Raises: GitError after that.
+    Raises: GitError if it still holds it then.
     """
     restaged = _restage_in(repo.git, paths)
     if "/next-index-" in repo.env.get("GIT_INDEX_FILE", ""):
@@ -233,7 +232,7 @@ def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
     while (completed := git.ask("update-index", "-z", "--stdin", stdin=names)).exit_status:
         if b".lock" not in completed.stderr or time.monotonic() > end:
             message = os.fsdecode(completed.stderr).strip()
-            raise GitError(f"the changes of a gate cannot be staged: {message}")
+            raise GitError(f"a gate's changes cannot be staged: {message}")
         time.sleep(_POLL_S)
     return tuple(sorted(existing))
 
@@ -245,7 +244,7 @@ def update_index(git: Git, paths: Iterable[str], *options: str) -> None:
 
 
 def _content(path_abs: str) -> tuple[int, int]:
-    """Return what git stores of a file: type, execute bit, a hash of its bytes."""
+    """Return what git stores about a file: type, execute bit, a hash of its bytes."""
     try:
         mode = os.lstat(path_abs).st_mode & _KEPT_BITS
         if stat.S_ISLNK(mode):
@@ -261,8 +260,8 @@ def _content(path_abs: str) -> tuple[int, int]:
 class CommittedIndex:
     """The index that git commits from: the copy for gates, and the detection of changes.
 
-    If it is the worktree's own, gates find it by themselves, and the copy is only compared with
-    it. Elsewhere they get the copy.
+    Gates find the worktree's own index by themselves, and the copy is only compared with it. If git
+    commits from another index, they get the copy.
     """
 
     def __init__(self, repo: Repo, *, copies: bool) -> None:
@@ -278,7 +277,7 @@ class CommittedIndex:
         self.take()
 
     def take(self) -> None:
-        """Accept the present index as the expected one."""
+        """Accept the current index as the expected one."""
         if os.path.exists(self._named_abs):  # something was ever staged
             copy_index(self._named_abs, self._aside_abs)
         else:
@@ -286,7 +285,7 @@ class CommittedIndex:
         self._known = _stat(self._watched_abs)
 
     def changed_paths(self) -> tuple[str, ...]:
-        """Return the paths whose entries a gate has changed. A refresh is no change."""
+        """Return the paths whose entries a gate has changed. A refresh is not a change."""
         if _stat(self._watched_abs) == self._known:
             return ()
         changed = self._entries(self._aside_abs) ^ self._entries(self._named_abs)
@@ -296,7 +295,7 @@ class CommittedIndex:
         return tuple(sorted(names))
 
     def copy_back(self) -> None:
-        """Replace git's index by the copy that gates have changed."""
+        """Replace git's index with the copy that gates have changed."""
         if self._copies:
             copy_index(self._aside_abs, self._named_abs)
         self.take()
@@ -333,9 +332,7 @@ def named_index(repo: Repo) -> tuple[str, bool]:
 
 
 def copy_index(source_abs: str, target_abs: str) -> None:
-    """Copy an index with its mtime, which git needs to detect racy entries; replace the target.
-
-    With its times: git's check for racy files compares with them.
+    """Copy an index with its times, which git needs to detect racy entries; replace the target.
 
     Raises: OSError if the source does not exist, or the target cannot be written.
     """
@@ -352,8 +349,8 @@ def copy_index(source_abs: str, target_abs: str) -> None:
 def committed_tree(repo: Repo) -> str:
     """Return the tree of the index being committed.
 
-    Git has written it into the index by the time that a hook runs, except for `commit -- path`, and
-    where a fixer or `git add -N` has changed entries since: then git is asked.
+    By the time a hook runs, git has written it into the index, except for `commit -- path`, or if a
+    fixer or `git add -N` has changed entries since: then git is asked.
 
     Raises: GitError, OSError.
     """
@@ -369,13 +366,13 @@ def committed_tree(repo: Repo) -> str:
 def cached_tree(index: bytes) -> str:
     """Return the tree recorded in an index; empty if there is none.
 
-    Source: gitformat-index(5), "Cache tree": the extension TREE, at its beginning the root: NUL,
-    how many entries it covers (-1: it is not valid), how many subtrees, its id.
+    Source: gitformat-index(5), "Cache tree": the extension TREE begins with the root: NUL, the
+    number of entries that it covers (-1: it is invalid), the number of subtrees, its id.
     """
     for id_length in (20, 32):  # SHA-1, SHA-256; the checksum at the end has that length as well
         end = len(index) - id_length
         at = start = index.rfind(b"TREE", 0, end)
-        while 0 <= at < end:  # extensions follow one another to the end, or it was none
+        while 0 <= at < end:  # if this was an extension, others follow it to the end
             at += 8 + int.from_bytes(index[at + 4 : at + 8], "big")
         root, _, rest = index[start + 8 : start + 64].partition(b"\n")
         if at == end and root[:1] == b"\0" and root[1:].replace(b" ", b"", 1).isdigit():
@@ -384,11 +381,11 @@ def cached_tree(index: bytes) -> str:
 
 
 def has_exactly(index: bytes, files: Mapping[str, bytes | None]) -> bool:
-    """Return whether an index has these files with this content; None: it does not have it.
+    """Return whether an index has these files with this content; None: it must not have the file.
 
-    It searches for the last bytes of an entry: id, flags, name. False, too, if these do not tell:
-    names are shortened (version 4), or entries are in another file, or another content is not seen
-    to be the same (filters). Source: gitformat-index(5).
+    It searches for the last bytes of an entry: id, flags, name. Also False if they do not tell:
+    names are shortened (version 4), entries are in another file, or filters change the content.
+    Source: gitformat-index(5).
     """
     if index[4:8] not in _PLAIN_VERSIONS or b"link\0" in index:
         return False
@@ -412,7 +409,7 @@ def _blob_ids(content: bytes) -> Iterator[bytes]:
             from _sha1 import sha1  # hashlib takes longer to import than this to use
         except ImportError:
             from hashlib import sha1
-    stored = content.replace(b"\r\n", b"\n")  # TOML takes the one for the other
+    stored = content.replace(b"\r\n", b"\n")  # they are the same to TOML
     blobs = [b"blob %d\0%b" % (len(one), one) for one in dict.fromkeys((content, stored))]
     for blob in blobs:
         yield sha1(blob, usedforsecurity=False).digest()
@@ -423,7 +420,7 @@ def _blob_ids(content: bytes) -> Iterator[bytes]:
 
 
 def names_ending(index: bytes, end: str) -> set[str] | None:
-    """Return the names below folders that end in a file's name; None: entries do not tell."""
+    """Return the paths in folders that end in a file's name; None if entries do not tell."""
     names, last, at = set[str](), b"/" + os.fsencode(end) + b"\0", 0
     if index[4:8] != _PLAIN_VERSIONS[0]:
         return None
@@ -437,13 +434,13 @@ def names_ending(index: bytes, end: str) -> set[str] | None:
 
 
 def write_tree(repo: Repo, index_abs: str) -> str:
-    """Write the tree of an index, which is only read, and return it; objects go to our directory.
+    """Write the tree of an index to our object directory and return it; the index is only read.
 
     Raises: GitError, also if the index has conflicts; OSError.
     """
     from gitgates.git.object_store import storing_git  # seldom needed before a commit
 
-    # git keeps in the index what it found out about trees, so it is given a copy.
+    # A copy, because git stores in the index what it finds out about trees.
     copy_abs = f"{repo.state_abs}/index-{os.getpid()}"
     try:
         git = storing_git(repo).with_settings(SETTINGS)

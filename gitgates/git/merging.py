@@ -1,6 +1,6 @@
 """Merge, squash and rebase commits onto another one, without touching anybody's files.
 
-Git merges trees in memory since 2.38; for older versions, the caller provides a place.
+Git merges trees in memory since 2.38; for older versions, the caller provides a way to merge.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHORT = 7
 
 
 class ConflictError(GitgatesError):
-    """Two commits do not merge; it has the paths, and the tree with git's marks in it."""
+    """Two commits conflict; has the paths, and the tree with git's conflict markers."""
 
     exit_status = 1
 
@@ -46,7 +46,7 @@ def merges_in_memory(repo: Repo) -> bool:
 def merge_trees(repo: Repo, ours: str, theirs: str) -> str:
     """Return the tree of a merge of two commits.
 
-    Raises: ConflictError; GitError where they cannot be merged at all.
+    Raises: ConflictError; GitError if they cannot be merged at all.
     """
     ask = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
     completed = repo.git.ask(*ask)
@@ -59,12 +59,12 @@ def merge_trees(repo: Repo, ours: str, theirs: str) -> str:
 
 
 def is_ancestor(repo: Repo, commit: str, of: str) -> bool:
-    """Return whether a commit is another one, or below it."""
+    """Return whether a commit is an ancestor of another one, or the same."""
     return not repo.git.ask("merge-base", "--is-ancestor", commit, of).exit_status
 
 
 def conflicting_paths(repo: Repo, base: str, trees: tuple[str, str]) -> list[str]:
-    """Return the paths at which two trees conflict that were both made from a commit."""
+    """Return the paths at which two trees, both based on a commit, conflict."""
     repo = repo._replace(env=storing_git(repo).env)  # no object of the user's
     making = Building(repo, "gitgates <gitgates@localhost>", merge_trees)
     try:
@@ -75,7 +75,7 @@ def conflicting_paths(repo: Repo, base: str, trees: tuple[str, str]) -> list[str
 
 
 class Building(Record):
-    """How commits are made: by whom, and how two are merged."""
+    """Makes commits: by whom, and how two commits are merged."""
 
     repo: Repo
     by: str  # NAME <EMAIL>
@@ -87,7 +87,7 @@ class Building(Record):
         return self._unless_same(tree, [base, tip], os.fsencode(message))
 
     def squashed(self, base: str, tip: str, subject: str) -> str:
-        """Return one commit with all that a tip changes. Subjects of several follow the given."""
+        """Return one commit with all of a tip's changes; lists the subjects of several commits."""
         git, tree = self.repo.git, self.merge(self.repo, base, tip)
         commits = git.lines("rev-list", "--reverse", "--no-merges", tip, "--not", base)
         subjects = git.out("log", "--reverse", "--no-merges", "--format=* %s", tip, "--not", base)
@@ -98,15 +98,15 @@ class Building(Record):
         return self._unless_same(tree, [base], message, author)
 
     def rebased(self, base: str, tip: str) -> str:
-        """Return the last of a tip's commits on top of a base; its merges are left out."""
+        """Return the last of a tip's commits, rebased onto a base without merges."""
         git, current = self.repo.git, base
         listing = ("rev-list", "--reverse", "--topo-order", "--no-merges", "--parents")
         for line in git.lines(*listing, tip, "--not", base):
             commit, *parents = line.split()
             if parents == [current]:
-                current = commit  # it is there already
+                current = commit  # already there
                 continue
-            # So that git takes the parent for what both sides have in common.
+            # So that git takes the parent for the merge base.
             beside = self.commit(git.resolve(f"{current}^{{tree}}"), parents, b"")
             tree = self.merge(self.repo, beside, commit)
             author, message = self._author(commit), self._message(commit)
@@ -141,7 +141,7 @@ class Building(Record):
 
 
 def identity(by: str) -> dict[str, str]:
-    """Return the variables of git that make somebody author and committer."""
+    """Return git's variables that make somebody author and committer."""
     name, _, email = by.rstrip(">").rpartition(" <")
     whose = {"NAME": name, "EMAIL": email}
     roles = ("AUTHOR", "COMMITTER")

@@ -1,6 +1,6 @@
-"""Git notes about trees: lines, each a signed statement, or what somebody else has written.
+"""Git notes about trees: each line is a signed statement, or text that somebody else wrote.
 
-They annotate a commit's tree, so they apply to each commit with that content. One git process reads
+They annotate a commit's tree, so they apply to every commit with that tree. One git process reads
 any number of them, and one `git fast-import` writes them, which leaves nothing half done if it is
 killed. docs/adr/0016 says why.
 """
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.proc.call import CompletedProcess
 
-REF = "refs/notes/gitgates"  # those that travel
+REF = "refs/notes/gitgates"  # the notes that are pushed and fetched
 _WHO = "gitgates <gitgates@localhost>"
 _FILE = "100"  # the mode of regular files begins with it
 _ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
-_TRIES = 5  # others write notes as well
+_TRIES = 5  # in case others write notes at the same time
 _MOST_BYTES = 64 << 20  # of their list: 600,000 notes
 
 
@@ -39,11 +39,11 @@ class Notes:
     def __init__(self, repo: Repo, ref: str = REF) -> None:
         self._git, self._ref = repo.git, ref
         self.tip = repo.git.resolve(f"{ref}^{{commit}}")
-        self._paths: dict[str, dict[str, str]] = {}  # of an annotated tree: path → blob
-        self._contents: dict[str, bytes] = {}  # of blobs that were read
+        self._paths: dict[str, dict[str, str]] = {}  # annotated tree → path → blob
+        self._contents: dict[str, bytes] = {}  # blob → its bytes
         if not self.tip:
             return
-        # A tree of a few objects may have any number of files.
+        # A tree with few objects can list any number of files.
         listing = repo.git.ask("ls-tree", "-r", "-z", self.tip, most_bytes=_MOST_BYTES)
         if listing.exit_status:
             raise GitError(f"{ref}: its files cannot be read", "See: git fsck")
@@ -60,11 +60,11 @@ class Notes:
         return iter(self._paths)
 
     def read(self, trees: Iterable[str]) -> None:
-        """Read the notes of trees in one process, before they are asked for one by one.
+        """Read the notes of trees in one process, before they are needed one by one.
 
         Raises: GitError.
         """
-        # In the order of their names: in no order, git unpacks the same deltas again and again.
+        # In the order of their names: otherwise, git unpacks the same deltas again and again.
         blobs = [blob for tree in trees for blob in self._paths.get(tree, {}).values()]
         unread = [blob for blob in blobs if blob not in self._contents]
         self._contents |= read_blobs(self._git, unread, sys.maxsize)
@@ -72,28 +72,28 @@ class Notes:
             raise GitError(f"{self._ref}: notes cannot be read", "See: git fsck")
 
     def blobs(self, tree: str) -> list[str]:
-        """Return the ids of the blobs with the notes of a tree: mostly one."""
+        """Return the ids of the blobs with a tree's notes, usually one."""
         return [*self._paths.get(tree, {}).values()]
 
     def lines(self, tree: str) -> list[bytes]:
         """Return the lines of the notes of a tree. Raises: GitError."""
         self.read([tree])
         blobs = self.blobs(tree)
-        # Not splitlines: what somebody else has written there stays as it is.
+        # Not splitlines: text that somebody else wrote must stay as it is.
         return [line for blob in blobs for line in self._contents[blob].split(b"\n") if line]
 
     def text(self, tree: str) -> bytes:
-        """Return what is at the path of a tree, to which lines may be added."""
+        """Return a tree's note, to which lines can be appended."""
         whole = next((self._contents[blob] for blob in self.blobs(tree)), b"")
         return whole + b"\n" if whole[-1:] not in (b"", b"\n") else whole
 
     def path(self, tree: str) -> str:
-        """Return where the note of a tree is, or belongs. Git finds it in folders or without."""
+        """Return where a tree's note is, or belongs. Git finds it with or without folders."""
         return next(iter(self._paths.get(tree, ())), f"{tree[:2]}/{tree[2:]}")
 
 
 def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
-    """Add lines to the notes of trees, in one commit; a line that is there is not added again.
+    """Add lines to the notes of trees in one commit, except for lines that they already have.
 
     Raises: GitError if git cannot write them.
     """
@@ -102,7 +102,7 @@ def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
         files = _with_lines(notes, added)
         if not files:
             return
-        # Not forced: git refuses it if somebody else has written notes since.
+        # Without force, git refuses it if somebody else has written notes since.
         completed = _write(repo, [notes.tip] if notes.tip else [], files)
         if not completed.exit_status:
             return
@@ -110,9 +110,9 @@ def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
 
 
 def unite(repo: Repo, ref: str) -> dict[str, list[bytes]]:
-    """Add the lines of the notes under another ref to ours, which become history of ours.
+    """Merge the notes under another ref into ours: their lines, and their history.
 
-    Return those that are new, by tree. Raises: GitError where they cannot be read or written.
+    Returns the new lines, by tree. Raises: GitError if notes cannot be read or written.
     """
     for _ in range(_TRIES):
         ours, others = Notes(repo), Notes(repo, ref)
@@ -155,7 +155,7 @@ def _is_ancestor(repo: Repo, commit: str, of: str) -> bool:
 
 
 def _with_lines(notes: Notes, added: Mapping[str, list[bytes]]) -> list[tuple[str, bytes]]:
-    """Return path and content of each note that gets lines which it does not have."""
+    """Return the path and content of each note that gets new lines."""
     notes.read(added)
     files = []
     for tree, lines in added.items():

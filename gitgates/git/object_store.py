@@ -1,9 +1,9 @@
-"""The private object directory: gitgates' git objects, outside of the user's repository.
+"""The private object directory: gitgates' git objects, outside the user's repository.
 
-In there, `git gc --prune=now` would destroy them, and `git push --mirror` would publish a ref that
-protects them. It is shared by all worktrees, and we prune it ourselves, by age.
+Inside it, `git gc --prune=now` would destroy them, and `git push --mirror` would publish a ref that
+protects them. All worktrees share the directory, and we prune it ourselves, by age.
 
-The objects of the memory of files can be read beside it: sessions and runs name trees of that.
+The objects in the memory of files can also be read: sessions and runs name trees there.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last stored
-LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
-_MOST_BYTES = 32 << 20  # of objects in memory at once, except for a single one
+LARGEST = 1 << 20  # bytes of a file; nobody writes a larger one by hand
+_MOST_BYTES = 32 << 20  # of objects in memory at once, unless a single one is larger
 _OBJECTS = "GIT_OBJECT_DIRECTORY"
 _ALTERNATES = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
@@ -35,9 +35,9 @@ def reading_git(repo: Repo) -> Git:
 
 
 def storing_git(repo: Repo) -> Git:
-    """Return git for writing commands: new objects go to the private directory.
+    """Return git for writing commands, whose new objects go to the private directory.
 
-    Raises: OSError if that cannot be made.
+    Raises: OSError if that cannot be created.
     """
     private_abs = _folder(repo)
     make_folder(private_abs)
@@ -68,7 +68,7 @@ def prune(repo: Repo, now_s: float) -> int:
                 os.unlink(entry.path)
                 removed += 1
     except OSError:
-        return removed  # another run prunes, or nothing can be written: it is tried again
+        return removed  # another run prunes, or nothing can be written: the next run tries again
     return removed
 
 
@@ -77,7 +77,7 @@ def _folder(repo: Repo) -> str:
 
 
 def _own(repo: Repo) -> list[str]:
-    """Return our object folders, the private one first; git complains about one that is not there.
+    """Return our existing object folders, the private one first; git complains about missing ones.
 
     Source: `_point_to` of files/memory.py.
     """
@@ -90,7 +90,7 @@ def _own(repo: Repo) -> list[str]:
 
 
 def _users(repo: Repo) -> str:
-    """Return the repository's own object folder. A relative name is git's, from the root."""
+    """Return the repository's own object folder. A relative name starts at the root."""
     configured = repo.env.get(_OBJECTS, "")
     return (
         os.path.join(repo.root_abs, configured) if configured else f"{repo.common_dir_abs}/objects"
@@ -111,15 +111,15 @@ def quoted(text: str) -> str:
 def read_blobs(git: Git, names: Iterable[str], largest: int = LARGEST) -> dict[str, bytes]:
     """Return name → content of objects, without those that are missing or larger.
 
-    Raises: GitError if git cannot be asked.
+    Raises: GitError if git fails.
     """
     return dict(iterate_blobs(git, names, largest))
 
 
 def iterate_blobs(git: Git, names: Iterable[str], largest: int) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of objects as `read_blobs`, with a part of them in memory at once.
+    """Yield name and content of objects as `read_blobs` does, with few in memory at once.
 
-    Source: git-cat-file(1), BATCH OUTPUT. Raises: GitError if git cannot be asked.
+    Source: git-cat-file(1), BATCH OUTPUT. Raises: GitError if git fails.
     """
     unique = list(dict.fromkeys(names))
     if not unique:

@@ -1,8 +1,8 @@
-"""Find the paths of an event by git.
+"""Ask git for an event's paths, and for those of the working tree.
 
-Names are returned as git has them: relative to the root, `/`-separated, each once, sorted. Links
-and submodules are left out: no gate can read a submodule as a file, and the target of a link is
-listed under its own name. `Paths` are those that are there, and those that are deleted.
+Names are as git prints them: relative to the root, `/`-separated, each once, sorted. Links and
+submodules are left out: no gate can read a submodule as a file, and a link's target is listed under
+its own name. `Paths` are the existing and the deleted ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Paths: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 _BRANCH_CHECKOUT = "1"
-# Of sparse checkouts, and of `update-index --skip-worktree` and `--assume-unchanged`.
+# For sparse checkouts, `update-index --skip-worktree` and `--assume-unchanged`.
 HIDES = "git has been told not to look at "
 UNCOMMITTED = "something is not committed"
 _REGULAR = (b"100644", b"100755", b"100664")
@@ -58,7 +58,7 @@ def _paths_of(event: Event, repo: Repo) -> Paths | None:
         case "merged":
             has_old = git.resolve("ORIG_HEAD")
             return range_paths(git, "ORIG_HEAD", "HEAD") if has_old else ((), ())
-        case "two-commits":  # source: githooks(5), post-checkout
+        case "two-commits":  # Source: githooks(5), post-checkout
             old, new, flag = (*event.argv, "", "", "")[:3]
             is_branch = flag == _BRANCH_CHECKOUT and old.strip("0")
             return range_paths(git, old, new) if is_branch else None
@@ -69,7 +69,7 @@ def _paths_of(event: Event, repo: Repo) -> Paths | None:
 
 
 def pushed_id(git: Git) -> str:
-    """Return the pushed id; for a first push, the framework passes only the branch."""
+    """Return the pushed id; for a first push, the framework passes only the branch's name."""
     commit_id = git.env.get("PRE_COMMIT_TO_REF", "")
     branch = git.env.get("PRE_COMMIT_LOCAL_BRANCH", "")
     if commit_id or not branch:
@@ -86,9 +86,9 @@ def pushed_commits(repo: Repo, refs: tuple[RefUpdate, ...]) -> dict[str, str]:
 
 
 def difference(repo: Repo, commit: str) -> str:
-    """Return what keeps the working tree from being a commit, and nothing else; empty: nothing.
+    """Return how the working tree differs from a commit; empty if it does not.
 
-    Git ignores what is flagged in its index, and submodules that are configured so.
+    Git itself ignores files that are flagged in its index, and submodules if so configured.
     """
     if repo.head != commit:
         return "another commit is checked out"
@@ -103,9 +103,9 @@ def difference(repo: Repo, commit: str) -> str:
 
 
 def differs_unstaged(repo: Repo) -> bool:
-    """Return whether the working tree differs from HEAD only by what can be hidden for a moment.
+    """Return whether the working tree differs from HEAD only in what can be hidden temporarily.
 
-    These are unstaged changes of files, and untracked files.
+    That means unstaged changes to files, and untracked files.
     """
     entries, is_whole = full_status(
         repo.as_stored.git, "--porcelain=v2", "--untracked-files=normal"
@@ -115,14 +115,14 @@ def differs_unstaged(repo: Repo) -> bool:
 
 
 def not_checked_out(repo: Repo, paths: tuple[str, ...]) -> list[str]:
-    """Return which paths of the index must be missing in the working tree: `skip-worktree`."""
+    """Return which paths are missing in the working tree by design: `skip-worktree`."""
     absent = [path for path in paths if not os.path.lexists(f"{repo.root_abs}/{path}")]
     flagged = {*unwatched(repo.git)} if absent else set[str]()
     return [path for path in absent if path in flagged]
 
 
 def unwatched(git: Git) -> list[str]:
-    """Return the files that git has been told to take for unchanged."""
+    """Return the files that git was told to treat as unchanged."""
     entries = git.out("ls-files", "-v", "-z")
     if entries.count(b"\0H ") + entries.startswith(b"H ") == entries.count(b"\0"):
         return []
@@ -132,8 +132,8 @@ def unwatched(git: Git) -> list[str]:
 def staged_paths(repo: Repo, *, merging: bool) -> Paths:
     """Return what the index being committed adds, copies, modifies or renames, and deletes.
 
-    In a merge: what differs from every parent, as in git's own combined diff. What one side
-    brings unchanged was checked where it was committed.
+    In a merge, only what differs from every parent, as in git's own combined diff. What one side
+    brings unchanged was checked when it was committed.
     """
     git = repo.git
     files, deleted = raw_paths(git.out(*_STAGED))
@@ -170,10 +170,23 @@ def tracked_paths(git: Git) -> tuple[str, ...]:
     return tuple(sorted(_existing_files(git.cwd_abs, names)))
 
 
+def list_others(repo: Repo) -> list[str]:
+    """Return what is neither tracked nor ignored; a repository of its own: with a slash."""
+    return repo.git.names("ls-files", "-z", "--others", "--exclude-standard")
+
+
+def list_changed(repo: Repo) -> list[str]:
+    """Return what differs from HEAD, staged or not."""
+    args = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
+    # The path follows 8 fields, and in a conflict 10. Source: git-status(1).
+    lines = repo.git.names(*args, "--ignore-submodules=none")
+    return [line.split(" ", 8 if line[0] == "1" else 10)[-1] for line in lines if line[0] in "1u"]
+
+
 def range_paths(git: Git, old: str, new: str) -> Paths:
     """Return existing and deleted paths that differ between two commits.
 
-    Raises: GitError if one of them is no commit.
+    Raises: GitError if one of them is not a commit.
     """
     for name in (old, new):
         if not git.resolve(f"{name}^{{commit}}"):
@@ -184,7 +197,7 @@ def range_paths(git: Git, old: str, new: str) -> Paths:
 def branch_paths(git: Git, base: str, tip: str) -> Paths:
     """Return existing and deleted paths that a branch changes, since its merge base with `base`.
 
-    Raises: GitError if one of them is no commit, or they have none in common.
+    Raises: GitError if one of them is not a commit, or they have no common one.
     """
     return range_paths(git, branch_base(git, base, tip), tip)
 
@@ -211,8 +224,8 @@ def tree_paths(git: Git, old: str, new: str) -> Paths:
 def known_to(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...]:
     """Return the revisions that a remote is known to have.
 
-    For an unknown remote (it is new, or named by its URL), return those of all remotes, as
-    _ANY_REMOTE: what others have is not new.
+    For an unknown remote (a new one, or one named by its URL), returns _ANY_REMOTE, because what
+    other remotes have is not new.
     """
     remote_ids = [ref.remote_id for ref in refs if ref.remote_id.strip("0")]
     is_known = any(git.resolve(f"{commit_id}^{{commit}}") for commit_id in remote_ids)
@@ -222,10 +235,10 @@ def known_to(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, .
 
 
 def _with_pushed(event: Event, git: Git) -> Event:
-    """Return a push with what its commits change that the remote does not have yet.
+    """Return a push with the paths that its new commits change.
 
-    A new branch is compared with the remote's known branches; a forced push with what both sides
-    have. What a pushed tip no longer has is deleted.
+    A new branch is compared with the remote's known branches; a forced push, with what both sides
+    have. A path that a pushed tip no longer has is deleted.
     """
     remote = event.argv[0] if event.argv else ""
     edges = known_to(event.refs, remote, git) if event.refs else ()
@@ -253,9 +266,9 @@ def _with_pushed(event: Event, git: Git) -> Event:
 
 
 def raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
-    """Return the regular files and the deletions of a raw diff.
+    """Return the regular files and the deletions in a raw diff.
 
-    It is `:oldmode newmode oldid newid status NUL path NUL …`.
+    Its format is `:oldmode newmode oldid newid status NUL path NUL …`.
     """
     fields = raw.split(b"\0")
     pairs = list(zip(fields[0::2], fields[1::2], strict=False))
@@ -271,7 +284,7 @@ def _sorted(files: set[str], deleted: set[str]) -> Paths:
 def merged_commits(repo: Repo, *, merging: bool) -> list[str]:
     """Return the commits that are being merged into HEAD.
 
-    `merging`: `git merge` itself asks, which names them in the environment before it writes
+    `merging`: during `git merge` itself, which names them in the environment before it writes
     MERGE_HEAD.
     """
     if merging:
@@ -316,9 +329,9 @@ def pushed(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...
 
 
 def unpushed(git: Git) -> tuple[str, ...]:
-    """Return the revisions from the upstream of the current branch to HEAD.
+    """Return the revisions from the current branch's upstream to HEAD.
 
-    Without an upstream: those that no remote has. Nothing before the first commit.
+    Without an upstream, those that no remote has. Nothing before the first commit.
     """
     if not git.resolve("HEAD"):
         return ()
@@ -334,7 +347,7 @@ def range_of(git: Git, text: str) -> tuple[str, ...]:
     warn = ("-c", "core.warnAmbiguousRefs=true")
     parsed = git.ask(*warn, "rev-parse", "--revs-only", "--end-of-options", text)
     if b"is ambiguous" in parsed.stderr:
-        # Git would take the tag, which whoever has pushed it may have named so.
+        # Git would take the tag, whose name anybody who pushes can choose.
         what = f"`{text}`: {os.fsdecode(parsed.stderr).strip().removeprefix('warning: ')}"
         raise UsageError(what, "Remove the tag of that name, or write refs/remotes/… in full.")
     revisions = tuple(line for line in parsed.stdout.decode().split() if not line.startswith("--"))

@@ -1,11 +1,10 @@
 """Run git in a repository; find its roots, environment and state folders.
 
-Our own git commands never run hooks, never take optional locks, never start a pager, an external
-diff or the user's aliases, and speak English, because we parse their output.
+Our own git commands never run hooks, take optional locks, or start a pager, an external diff or the
+user's aliases; they speak English, because we parse their output.
 
-The usual cases of finding a repository are read from the files themselves
-(gitrepository-layout(5)); git is asked only if that is not enough, because it costs more than all
-of the reading.
+Usually, a repository is found by reading its files (gitrepository-layout(5)). Git is asked only if
+that is not enough, because it takes longer than all of the reading.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _SHARED = {
     **dict.fromkeys((b"1", b"group", b"true", b"yes", b"on"), 0o660),
     **dict.fromkeys((b"2", b"all", b"world", b"everybody"), 0o664),
 }
-# With it, git takes every repository for another user's.
+# If it is set, git treats every repository as another user's.
 _DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
 
 
@@ -52,7 +51,7 @@ class Git(Record):
 
     cwd_abs: str
     env: Mapping[str, str]
-    apart: bool = False  # in a group of its own, which ^C on the terminal does not reach
+    apart: bool = False  # in its own process group, which ^C on the terminal does not reach
 
     def ask(self, *args: str, stdin: bytes = b"", most_bytes: int = 0) -> CompletedProcess:
         """Run git and return its exit status and output.
@@ -79,7 +78,7 @@ class Git(Record):
     def configured(self, *args: str) -> CompletedProcess:
         """Run a git command that starts no hooks, with core.hooksPath as configured.
 
-        Only so can git say where it looks for hooks.
+        Otherwise, git could not say where it looks for hooks.
 
         Raises: GitError if git does not exist or does not end.
         """
@@ -98,7 +97,7 @@ class Git(Record):
         Raises: GitError if git does not exist; TimeoutError if it does not end.
         """
         alone = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
-        env = {"GIT_ASKPASS": "", **self.env, **alone}  # empty: nor by what ssh asks with
+        env = {"GIT_ASKPASS": "", **self.env, **alone}  # empty: not by ssh's program, either
         argv = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX, *args)
         try:
             return call_detached(argv, env, b"", limit_s)
@@ -126,7 +125,7 @@ class Git(Record):
     def out_of_files(self, *args: str) -> bytes:
         """Return the output of a command that looks at the working tree.
 
-        Without submodules, if git ends because it cannot look into one.
+        If git fails because it cannot look into a submodule, submodules are ignored.
 
         Raises: GitError if it fails.
         """
@@ -154,7 +153,7 @@ class Git(Record):
         return completed.stdout
 
     def resolve(self, name: str) -> str:
-        """Return the id of a commit or another object; empty if there is none of that name."""
+        """Return the id of a commit or another object; empty if none has that name."""
         completed = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name)
         return "" if completed.exit_status else completed.stdout.decode().split()[-1]
 
@@ -169,7 +168,7 @@ class Git(Record):
 
     def ignored(self, names: Iterable[str], *args: str) -> list[str]:
         """Return which of the names git ignores; with `--no-index`, also what it tracks."""
-        # `check-ignore` refuses what our other git commands are told about their names.
+        # `check-ignore` refuses --literal-pathspecs, which our other git commands get.
         ask = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", *args)
         stdin = nul_ended(names)
         return nul_split(self.ask(*ask, stdin=stdin).stdout) if stdin else []
@@ -195,7 +194,7 @@ class Repo(Record):
     root_abs: str  # the top of the working tree
     git_dir_abs: str  # of this worktree
     common_dir_abs: str  # of all its worktrees
-    env: Mapping[str, str]  # that git is to be run with here, as the host gave it to us
+    env: Mapping[str, str]  # for git here, as the host gave it to us
     found_by_folder: bool = True  # False: only GIT_DIR leads from the root to the repository
 
     @property
@@ -205,12 +204,12 @@ class Repo(Record):
 
     @property
     def as_stored(self) -> Repo:
-        """The same without refs/replace/*: an object is what its id says."""
+        """The same repository without refs/replace/*, so that an object is what its id says."""
         return self._replace(env={**self.env, _NO_REPLACE: "1"})
 
     @property
     def state_abs(self) -> str:
-        """Our state folder of this worktree."""
+        """Our state folder for this worktree."""
         return f"{self.git_dir_abs}/gitgates"
 
     @property
@@ -220,7 +219,7 @@ class Repo(Record):
 
     @property
     def states_abs(self) -> tuple[str, ...]:
-        """Our state folders of all worktrees, that of this one first."""
+        """Our state folders for all worktrees, this one's first."""
         linked_abs = f"{self.common_dir_abs}/worktrees"
         names = sorted(os.listdir(linked_abs)) if os.path.isdir(linked_abs) else []
         folders = (self.git_dir_abs, self.common_dir_abs, *[f"{linked_abs}/{n}" for n in names])
@@ -235,7 +234,7 @@ class Repo(Record):
     def ignores_case(self) -> bool:
         """Whether file names that differ only in case are the same: core.ignorecase.
 
-        Git writes it if it finds that the file system is so.
+        Git sets it if the file system ignores case.
         """
         config = _read_config(self.common_dir_abs) or b""
         return b"ignorecase=true" in [b"".join(line.split()) for line in config.splitlines()]
@@ -253,13 +252,13 @@ class Repo(Record):
 
     @property
     def head(self) -> str:
-        """The commit that is checked out; empty before the first."""
+        """The commit that is checked out; empty before the first commit."""
         return read_head(self) or self.git.resolve("HEAD")
 
     def relative(self, path: str) -> str:
-        """Return where a path is, links followed, relative to the root; outside, it has `..`.
+        """Return a path relative to the root, with links followed; outside, it begins with `..`.
 
-        It need not exist. A relative one starts at the current folder.
+        It need not exist. A relative path starts at the current folder.
         """
         return os.path.relpath(os.path.realpath(path), os.path.realpath(self.root_abs))
 
@@ -267,7 +266,7 @@ class Repo(Record):
 def current_folder() -> str:
     """Return the current folder.
 
-    Raises: GitError if it has been removed under us.
+    Raises: GitError if it no longer exists.
     """
     try:
         return os.getcwd()
@@ -280,8 +279,8 @@ def current_folder() -> str:
 def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     """Return the repository that a git command in `cwd_abs` would use.
 
-    Raises: GitError if there is none, or it is bare and has no working tree; OwnershipError
-    where git does not trust it.
+    Raises: GitError if there is none, or it is bare and has no working tree; OwnershipError if git
+    does not trust it.
     """
     if "GIT_DIR" not in env and "GIT_WORK_TREE" not in env:
         repo = _search_parents(cwd_abs, env)
@@ -293,9 +292,9 @@ def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
 
 
 def read_head(repo: Repo) -> str:
-    """Return the commit that is checked out; empty if files do not tell, and git has to.
+    """Return the commit that is checked out; empty if files do not tell, and git must be asked.
 
-    That is the case if a branch is packed, has no commit, or is in a reftable. Source:
+    That happens if a branch is packed, has no commit, or is in a reftable. Source:
     gitrepository-layout(5).
     """
     head = _read_line(f"{repo.git_dir_abs}/HEAD", "")
@@ -321,7 +320,7 @@ def _search_parents(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
 def _is_own(repo: Repo) -> bool:
     """Return whether we own the worktree, its `.git` and its git folder, as git requires.
 
-    Source: git's setup.c, ensure_valid_ownership. Under sudo, the person's own are root's as well.
+    Source: git's setup.c, ensure_valid_ownership. Under sudo, the person's files count, too.
     """
     if _DIFFERENT_OWNER in repo.env:
         return False
@@ -352,7 +351,7 @@ def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
 def _read_linked(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
     """Read the repository from GIT_DIR and cwd, as hooks of a linked worktree get them.
 
-    A hook may have changed its folder since: only git takes that for the root then.
+    A hook may have changed its folder since; git alone would take that for the root.
     """
     git_dir_abs = os.path.join(cwd_abs, env["GIT_DIR"])
     if not os.path.isfile(os.path.join(git_dir_abs, "commondir")):
@@ -375,7 +374,7 @@ def _repo(root_abs: str, git_dir: str, env: Mapping[str, str]) -> Repo | None:
 
 
 def _read_config(common_dir_abs: str) -> bytes | None:
-    """Return the config of a repository in lower case; None if it cannot be read."""
+    """Return a repository's config in lower case; None if it cannot be read."""
     try:
         with open(f"{common_dir_abs}/config", "rb", buffering=0) as file:
             return file.read().lower()
@@ -396,10 +395,10 @@ def _shared_bits(config: bytes | None) -> int:
 
 
 def _may_move_worktree(config: bytes | None) -> bool:
-    """Return whether the config may move the working tree: then git has to be asked."""
+    """Return whether the config may move the working tree, so that git must be asked."""
     if config is None:
         return True
-    # `bare = false` is in every config; anything else about it is for git to read.
+    # `bare = false` is in every config; git must interpret anything else.
     lines = [b"".join(line.split()) for line in config.splitlines()]
     bare = [line for line in lines if line.startswith(b"bare") and line != b"bare=false"]
     return bool(bare) or b"worktree=" in b"\n".join(lines)

@@ -1,4 +1,4 @@
-"""Files that look like secrets, by their names and by how they begin; and variables."""
+"""Files that look like secrets, by name or first bytes, and variables that do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDINGS = {
     **dict.fromkeys((".tfstate", ".tfvars"), "secrets of Terraform"),
 }
 _SUFFIXES = tuple(_ENDINGS)
-_ENV = ".env."  # of one environment, such as .env.production
+_ENV = ".env."  # for one environment, such as .env.production
 _TEMPLATES = (".example", ".sample", ".template", ".dist", ".defaults")
 _HEAD_BYTES = 8192
 _HEADS = (
@@ -39,12 +39,12 @@ _PASSWORD = re.compile(r"://[^\s/@]*:[^\s/@]+@")
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """Return whether a variable seems to be a secret, by its name, or has a URL with a password."""
+    """Return whether a variable looks like a secret by its name, or has a URL with a password."""
     return bool(_VARIABLE.search(name) or _PASSWORD.search(value))
 
 
 def secret_named(path: str) -> str:
-    """Return what a file seems to contain by its name; empty: nothing secret."""
+    """Return what secret a file seems to contain, by its name; empty: none."""
     name = path.rpartition("/")[2].lower()
     if name in _NAMES:
         return _NAMES[name]
@@ -54,6 +54,6 @@ def secret_named(path: str) -> str:
 
 
 def secret_in(content: bytes) -> str:
-    """Return what a file seems to be by how it begins; empty: nothing secret."""
+    """Return what secret a file seems to contain, by its first bytes; empty: none."""
     head = content[:_HEAD_BYTES]
     return next((what for pattern, what in _FORMATS if pattern.search(head)), "")

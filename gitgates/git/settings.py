@@ -24,7 +24,7 @@ STAGED = "in what is being committed"
 _EDITED = "the configuration has uncommitted changes, which do not apply"
 _LARGEST = 1 << 26  # bytes of a configuration
 _FOLLOW = "--follow-symlinks"
-# What git says of a link that leads to no file of the same tree.
+# What git prints for a link that leads to no file in the same tree.
 _BROKEN = (b"symlink", b"dangling", b"loop", b"notdir")
 
 
@@ -37,7 +37,7 @@ def configurations(git: Git, ids: Sequence[str]) -> list[Config | ConfigError]:
 
 
 def parsed(settings: Iterable[Raw | ConfigError]) -> list[Config | ConfigError]:
-    """Return the configuration of each settings, or the error in it; equal ones are read once."""
+    """Return each configuration, or the error in it; equal settings are parsed once."""
     known: dict[object, Config | ConfigError] = {}
     configs: list[Config | ConfigError] = []
     for raw in settings:
@@ -119,9 +119,9 @@ def _another(place: str) -> str:
 
 
 def settings_in(git: Git, revisions: Iterable[str]) -> list[Raw | ConfigError]:
-    """Return the settings files in each commit or tree, as `read_files` does of a worktree.
+    """Return the settings files in each commit or tree, as `read_files` does for a worktree.
 
-    Or the error in it: a link that leads to no file of it.
+    If a link leads to no file in it, returns that error.
 
     Raises: GitError.
     """
@@ -146,7 +146,7 @@ def settings_in(git: Git, revisions: Iterable[str]) -> list[Raw | ConfigError]:
 
 
 def _with_others(git: Git, revision: str, raw: Raw) -> Raw:
-    """Return the root's files with those that they lead to. Raises: ConfigError for a link."""
+    """Return the root's files and those that they name. Raises: ConfigError for a link."""
     from gitgates.config.sources import gather  # most have one file
 
     folders: dict[str, list[str]] = {}
@@ -194,7 +194,7 @@ def _find(git: Git, names: Collection[str], *follow: str) -> dict[str, str | Non
 
 
 def _find_odd(git: Git, name: str) -> str | None:
-    """Return what `_find` does, of a name with a newline, and "" for each link."""
+    """Return what `_find` does for a name with a newline, and "" for a link."""
     revision, _colon, path = name.partition(":")
     entry = os.fsdecode(git.out("ls-tree", "-z", "--full-tree", revision, path))
     mode, kind, blob = (*entry.partition("\t")[0].split(" "), "", "")[:3]

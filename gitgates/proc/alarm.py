@@ -17,11 +17,11 @@ else:
 _AT_ONCE_S = 0.001  # zero would mean never
 _HANDLED = (_signal.SIGALRM, _signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
 _STARTED = 19  # the place of `starttime`, after the name. Source: proc(5), /proc/PID/stat
-_IMPORTS_S = 0.05  # elsewhere: what went by until somebody asked, about
+_IMPORTS_S = 0.05  # without /proc: roughly how long ago the process began
 
 
 def set_alarm(after_s: float) -> None:
-    """Raise `DeadlineExceeded` in the main thread after a time, wherever it is then."""
+    """Raise `DeadlineExceeded` in the main thread after a time, wherever it is."""
     _signal.signal(_signal.SIGALRM, _on_alarm)
     _signal.setitimer(_signal.ITIMER_REAL, max(after_s, _AT_ONCE_S))
 
@@ -32,16 +32,16 @@ def stop_alarm() -> None:
 
 
 class _Hold:
-    """Whether an alarm must wait, and one does."""
+    """Whether an alarm must wait, and whether one is waiting."""
 
     is_on = False
     is_due = False
 
 
 def hold_signals() -> set[int]:
-    """Let signals with handlers of Python's wait; return what `release_signals` wants."""
+    """Hold back signals with Python handlers; return the mask for `release_signals`."""
     old_mask: set[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, _HANDLED)
-    _Hold.is_on = True  # the mask is of this thread alone
+    _Hold.is_on = True  # the mask applies only to this thread
     return old_mask
 
 
@@ -66,13 +66,13 @@ def _on_alarm(_number: int, _frame: FrameType | None) -> None:
 def process_start_time() -> float:
     """Return the time at which this process began, in seconds since the epoch.
 
-    It is never earlier than that, and about one tick (10 ms) later: an event that ended before must
-    not look as if it had been under way.
+    The result is never too early, and at most about one tick (10 ms) too late: an event that ended
+    before must not seem to have been in progress.
     """
     try:
         with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[_STARTED])
-        # The kernel leaves out what is no whole tick.
+        # The kernel rounds down to whole ticks.
         began = (ticks + 1) / os.sysconf("SC_CLK_TCK")
         up_for = time.clock_gettime(time.CLOCK_BOOTTIME)
     except (OSError, ValueError, IndexError, AttributeError):

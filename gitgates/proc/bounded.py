@@ -1,7 +1,7 @@
 """Compute a value in a forked child, with a deadline. Cold: for the user's regular expressions.
 
-A backtracking match runs in C for as long as it takes, and no signal handler runs meanwhile: only a
-process can be ended.
+A backtracking match runs in C as long as it takes, and no signal handler runs during that time, so
+only a process can be ended.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 else:
     import _signal
 
-LIMIT_S = 5.0  # for the patterns of a gate, on output of a few hundred KB at most
+LIMIT_S = 5.0  # for a gate's patterns, on at most a few hundred KB of output
 _MOST_FDS = 1024  # if they cannot be listed
-_SPARE_S = 1.0  # its parent comes first
-_LOOK_S = 0.05  # how often it is asked whether to go on
+_SPARE_S = 1.0  # so that the parent ends it first
+_LOOK_S = 0.05  # how often `is_stopped` is asked
 _RESET = ("SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGPIPE", "SIGALRM")
 
 
 def compute(
     task: Callable[[], _T], limit_s: float, is_stopped: Callable[[], bool] = lambda: False
 ) -> _T:
-    """Return a function's result, of types that `marshal` takes; it has no other effects.
+    """Return a function's result, of types that `marshal` takes; other effects are lost.
 
     Raises: TimeoutError past the limit, or if it is stopped; RuntimeError if it fails.
     """
@@ -57,7 +57,7 @@ def compute(
 
 
 def _read(fd: int, until: float, is_stopped: Callable[[], bool]) -> bytes | None:
-    """Read to the end; return None if that does not come in time."""
+    """Read to the end; return None if it does not come in time."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     parts: list[bytes] = []
@@ -71,7 +71,7 @@ def _read(fd: int, until: float, is_stopped: Callable[[], bool]) -> bytes | None
 
 
 def _run(task: Callable[[], object], fd: int, limit_s: float) -> NoReturn:
-    """Do it in the child, write the answer, and end, even if nobody is left to end it."""
+    """Run the task in the child, write the answer, and exit, even if the parent is gone."""
     status = 1
     try:
         _signal.set_wakeup_fd(-1)
@@ -88,11 +88,11 @@ def _run(task: Callable[[], object], fd: int, limit_s: float) -> NoReturn:
 
 
 def _close_all_but(fd: int) -> None:
-    """Close what was inherited: locks, and pipes by which others see our parent end."""
+    """Close what was inherited: locks, and pipes that tell others that our parent ended."""
     try:
         fds = [int(name) for name in os.listdir("/dev/fd")]
     except OSError:
         fds = list(range(_MOST_FDS))
     for open_fd in fds:
         if open_fd != fd:
-            os.closerange(open_fd, open_fd + 1)  # which may be closed already
+            os.closerange(open_fd, open_fd + 1)  # ignores one that is already closed

@@ -26,7 +26,7 @@ else:
     import _signal
 
 _DEADLINE_S = 120.0
-_SHORTEST_S = 0.001  # that each of several programs gets
+_SHORTEST_S = 0.001  # the least time for each of several programs
 # Python ignores these; a program expects their defaults.
 _RESET = [number for name in ("SIGPIPE", "SIGXFSZ") if (number := int(getattr(_signal, name, 0)))]
 
@@ -62,11 +62,11 @@ def call(
 ) -> CompletedProcess:
     """Run a program in the current folder; return its exit status and output.
 
-    It stays in our process group, so ^C reaches it, too; unless it runs `apart`, because half of
-    its work would be worse than a moment more.
+    It stays in our process group, so ^C reaches it, too; not if it runs `apart`, because half its
+    work would be worse than a moment's wait.
 
-    Raises: OSError if it cannot be started, or its output has more than `most_bytes`, if there
-    is such a limit; TimeoutError after two minutes.
+    Raises: OSError if it cannot be started, or prints more than `most_bytes` (0: no limit);
+    TimeoutError after two minutes.
     """
     return communicate(start_program(argv, env, apart=apart), stdin, most_bytes=most_bytes)
 
@@ -80,7 +80,7 @@ def call_all(
 ) -> list[CompletedProcess]:
     """Run several programs in parallel, each with its input, as `call` does.
 
-    None may write what another one reads. Raises: as `call`; then none of them runs on.
+    None may write what another one reads. Raises: as `call`; then none of them keeps running.
     """
     running, completed, until_s = [], [], time.monotonic() + limit_s
     try:
@@ -91,17 +91,17 @@ def call_all(
             completed.append(communicate(*running.pop(0), left_s, whole_group=apart))
     finally:
         for process, _stdin in running:
-            kill_program(process, whole_group=apart)  # or it goes on holding our locks
+            kill_program(process, whole_group=apart)  # otherwise it would keep holding our locks
     return completed
 
 
 def call_detached(
     argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes, limit_s: float
 ) -> CompletedProcess:
-    """Run a program that may not ask anybody: in a session of its own, it has no terminal.
+    """Run a program that must not ask anybody: in its own session, it has no terminal.
 
-    Raises: OSError if it cannot be started; TimeoutError past the limit: then all of its
-    session is killed.
+    Raises: OSError if it cannot be started; TimeoutError past the limit, after its whole session
+    was killed.
     """
     talk = start_program(argv, env, detached=True)
     return communicate(talk, stdin, limit_s, whole_group=True)
@@ -114,7 +114,7 @@ def start_program(
     apart: bool = False,
     detached: bool = False,
 ) -> RunningProcess:
-    """Start a program, as `call` does. Each one has to be waited for or killed."""
+    """Start a program, as `call` does. Every one must be waited for or killed."""
     program = which(argv[0], env.get("PATH", os.defpath))
     (in_read, in_write), (out, out_write), (err, err_write) = os.pipe(), os.pipe(), os.pipe()
     try:
@@ -141,7 +141,7 @@ def start_program(
 
 
 def start_unattended(code: str, env: Mapping[str, str]) -> None:
-    """Run Python code of ours in a process that nobody waits for, and that outlives us.
+    """Run our own Python code in a process that outlives us, and that nobody waits for.
 
     Raises: OSError if it cannot be started.
     """
@@ -160,8 +160,8 @@ def communicate(
 ) -> CompletedProcess:
     """Write a program's input, wait for its end, and return its exit status and output.
 
-    Raises: TimeoutError past the limit, OSError if its output has more than `most_bytes`, if
-    there is such a limit; then it is killed, or the whole group that it leads.
+    Raises: TimeoutError past the limit, OSError if it prints more than `most_bytes` (0: no limit);
+    then it, or the whole group that it leads, is killed.
     """
     inputs = {talk.in_fd: stdin}
     outputs: dict[int, list[bytes]] = {talk.out_fd: [], talk.err_fd: []}
@@ -181,7 +181,7 @@ def communicate(
 def _transfer(
     inputs: dict[int, bytes], outputs: dict[int, list[bytes]], limit_s: float, most_bytes: int
 ) -> None:
-    """Write and read until all outputs have ended. An input that is written is closed, and gone."""
+    """Write and read until all outputs have ended. A written input is closed and removed."""
     deadline, total = time.monotonic() + limit_s, 0
     open_fds = set(outputs)
     poll = select.poll()
@@ -212,7 +212,7 @@ def _transfer(
 
 
 def kill_program(talk: RunningProcess, *, whole_group: bool = False) -> None:
-    """Kill a program whose output is no longer needed; `whole_group`: with what it has started."""
+    """Kill a program whose output is no longer needed; `whole_group`: and what it started."""
     os.kill(-talk.pid if whole_group else talk.pid, _signal.SIGKILL)
     for fd in (talk.in_fd, talk.out_fd, talk.err_fd):
         os.close(fd)
@@ -232,8 +232,8 @@ def _write(fd: int, data: bytes) -> bytes:
 def spawn(command: Command, output_fd: int) -> int:
     """Start a process in a new session; return its id, which is also that of its group.
 
-    A session of its own has no terminal: a program that asks for one is refused at once, while in a
-    background group of ours it would be stopped for ever.
+    Its own session has no terminal: a program that asks for one is refused at once, but in one of
+    our background groups, it would be stopped forever.
 
     Raises: OSError if the folder or the program does not exist or cannot be used.
     """
@@ -270,7 +270,7 @@ def spawn_detached(
 
 
 def which(program: str, path: str) -> str:
-    """Return the file that runs as `program`; the name itself if it names a path.
+    """Return the file that runs as `program`; the name itself if it is a path.
 
     Raises: FileNotFoundError, or PermissionError if only files that may not run have the name.
     """
@@ -305,10 +305,10 @@ def describe_start_error(command: Command, error: OSError) -> str:
 
 
 def argument_limit(env: Mapping[str, str]) -> int:
-    """Return how many bytes the arguments of one command may take beside this environment.
+    """Return how many bytes a command's arguments may take in addition to this environment.
 
     Half of what the system allows, because the program may add arguments when it starts another;
-    at most 1 MiB, because a Linux with an unlimited stack names no true limit. Source: execve(2).
+    at most 1 MiB, because with an unlimited stack, Linux reports no real limit. Source: execve(2).
     """
     allowed = os.sysconf("SC_ARG_MAX")
     environment = sum([len(os.fsencode(f"{name}={value}")) + 9 for name, value in env.items()])

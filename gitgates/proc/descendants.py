@@ -1,8 +1,8 @@
-"""End every process that a command has started, even those that have left its process group.
+"""End every process that a command started, even those that have left its process group.
 
-A process leaves its group with setsid(2), and its parent if that ends first. It stays in its
-control group, if one can be made, and has a variable of the command's environment unless
-somebody removes that. What another service starts for it (cron, systemd, docker) is not found.
+A process leaves its group with setsid(2), and its parent if the parent ends first. It stays in its
+control group, if one can be made, and keeps a variable of the command's environment unless somebody
+removes it. What another service starts for it (cron, systemd, docker) is not found.
 
 Source: cgroups(7), "Cgroups version 2"; proc(5), /proc/PID/environ.
 """
@@ -23,9 +23,9 @@ else:
     import _signal
 
 _POLL_S = 0.02
-_KILLED_S = 1.0  # until the kernel has taken down what was killed
-_RECOVERY_S = 5.0  # for a guardian of a hook in the turn, which puts back hidden work
-_LEFT_NS = 60 * 10**9  # between making a control group and entering it, much less passes
+_KILLED_S = 1.0  # until the kernel has removed killed processes
+_RECOVERY_S = 5.0  # for the guardian of a hook among them, which restores stashed work
+_LEFT_NS = 60 * 10**9  # much longer than from making a control group to entering it
 _NAME = "gitgates-"  # of a control group, then PID-MONOTONIC_NS
 _GUARDIAN = b"\0rescue\0"  # in its arguments
 
@@ -38,7 +38,7 @@ class Descendants:
         self.cgroup_abs = _make_cgroup()  # empty: there is none
 
     def pids(self) -> set[int]:
-        """Return the processes that run."""
+        """Return the running processes."""
         pids = _in_cgroup(self.cgroup_abs) | marked(os.fsencode(self.mark))
         return pids - {os.getpid()}
 
@@ -53,7 +53,7 @@ class Descendants:
         _remove_cgroup(self.cgroup_abs)
 
     def _signal_until_gone(self, number: int, limit_s: float, *, guardians: bool = False) -> None:
-        """Signal each process once, new ones included, until there are none or time is up."""
+        """Signal each process once, new ones included, until none is left or time is up."""
         until_s, signalled = time.monotonic() + limit_s, set[int]()
         while running := {pid for pid in self.pids() if guardians or not _is_guardian(pid)}:
             for pid in running - signalled:
@@ -76,7 +76,7 @@ def _is_guardian(pid: int) -> bool:
 
 
 def marked(mark: bytes) -> set[int]:
-    """Return the processes that have a variable in the environment they were started with."""
+    """Return the processes that were started with a variable in their environment."""
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
@@ -145,7 +145,7 @@ def _own_cgroup() -> str:
 
 
 def _in_cgroup(cgroup_abs: str) -> set[int]:
-    """Return the processes of a control group, and of those that were made below it."""
+    """Return the processes in a control group and those below it."""
     folders = [folder_abs for folder_abs, _, _ in os.walk(cgroup_abs)] if cgroup_abs else []
     members = (read_or_empty(f"{folder_abs}/cgroup.procs").split() for folder_abs in folders)
     return {int(pid) for pids in members for pid in pids}

@@ -1,4 +1,4 @@
-"""A program of ours that serves one run: it gets requests on a socket, and ends with the run."""
+"""Our program that serves one run: it gets requests on a socket, and ends with the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ else:
     import _signal
 
 _MOST_S = 5.0  # to end by itself
-# The program must not come from the folder that it is started in, which is the repository's.
+# The program must not be imported from the folder where it starts, which is the repository.
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2], fromlist=['main']).main()"
 )
@@ -25,13 +25,13 @@ FD_BYTES = 4  # of a file descriptor in a message
 
 
 def python_argv(module: str, *options: str) -> tuple[str, ...]:
-    """Return the arguments that run `main` of a module of ours in another Python."""
+    """Return the arguments that run `main` of one of our modules in another Python process."""
     home = os.path.abspath(f"{__file__}/../../..")
     return sys.executable, "-I", *options, "-c", _START, home, module
 
 
 class Helper:
-    """A program that runs until `close`, or until we end, which ends its standard input."""
+    """A program that runs until `close`, or until we end, which closes its standard input."""
 
     def __init__(self, argv: tuple[str, ...], env: Mapping[str, str]) -> None:
         """Start it. Raises: OSError if that is not possible."""
@@ -57,7 +57,7 @@ class Helper:
         self._socket.sendmsg([b"."], [(*self._rights, content)])
 
     def close(self) -> None:
-        """Let it end, wait for that, and kill it if it does not."""
+        """Let it end, wait, and kill it if it does not."""
         self._socket.close()
         until = time.monotonic() + (_MOST_S if self._has_work else 0)
         while not os.waitpid(self._pid, os.WNOHANG)[0]:

@@ -1,4 +1,4 @@
-"""The program that started us, without the shells in between. Linux only: from /proc."""
+"""The program that started us, ignoring shells in between. Linux only: from /proc."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from gitgates.core.record import Record
 
-# What only stands between: shells, and what starts Python programs.
+# Programs in between: shells, and what starts Python programs.
 _BETWEEN = ("sh", "bash", "dash", "zsh", "fish", "ksh", "env", "timeout", "uv", "uvx", "pipx")
 _BEGINNINGS = ("python", "gitgates", "pytest")
 _MOST = 20
@@ -14,14 +14,14 @@ _PARENT, _STARTED = 1, 19  # after the name. Source: proc(5), /proc/PID/stat
 
 
 class Program(Record):
-    """A process, by what no other one has."""
+    """What identifies a process."""
 
     pid: int
     started: int  # in ticks since the machine was booted
 
 
 def who_started() -> Program | None:
-    """Return the nearest ancestor that is neither a shell nor Python; None: it is not known."""
+    """Return the nearest ancestor that is neither a shell nor Python; None if unknown."""
     pid = os.getppid()
     for _ in range(_MOST):
         name, fields = _stat(pid)
@@ -40,7 +40,7 @@ def is_running(program: Program) -> bool:
 
 
 def _stat(pid: int) -> tuple[str, list[bytes]]:
-    """Return a process's name, and what the kernel says about it; nothing: there is none."""
+    """Return a process's name, and its fields from the kernel; empty if it does not exist."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             head, _, rest = file.read().rpartition(b")")

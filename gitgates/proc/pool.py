@@ -1,11 +1,11 @@
 """One pool of job slots for the machine: all runs of a user share it.
 
-A slot is a numbered file, locked by whoever runs a gate, and free when its holder is gone. Runs
-that wait have a ticket each, a FIFO whose name says whose turn it is: people's git hooks first,
-then in the order of their arrival. Whoever releases a slot writes to the first one.
+A slot is a numbered file, locked by the run of a gate, and free when its holder is gone. Each
+waiting run has a ticket, a FIFO whose name gives its place: people's git hooks first, then in order
+of arrival. Whoever releases a slot writes to the first ticket.
 
-A stopped process (SIGSTOP) keeps its locks. So a slot file's time is the latest end of its gate,
-and a ticket's access time is when its holder last looked: writing to a FIFO changes its other
+A stopped process (SIGSTOP) keeps its locks. So a slot file's time is the latest possible end of its
+gate, and a ticket's access time is when its holder last looked: writing to a FIFO changes its other
 times.
 """
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 VARIABLE = "GITGATES_POOL"
-# Whoever is killed wakes nobody, so each looks now and then, and less often further behind.
+# A killed run wakes nobody, so each run looks now and then, less often further back in the queue.
 _POLL_S = 0.5
 _LONGEST_POLL_S = 2.0
-_AT_ONCE_S = 0.001  # a slot may have been released while the ticket was made
-_STOPPED_S = 10.0  # after which whoever has not looked is passed over
-_GRACE_S = 30.0  # of a gate that had to be over
-_MOST_LOOKED_AT = 64  # slots, for how long they may still be held
+_AT_ONCE_S = 0.001  # a slot may have become free while the ticket was made
+_STOPPED_S = 10.0  # a run that has not looked for so long is passed over
+_GRACE_S = 30.0  # for a gate that should be over
+_MOST_LOOKED_AT = 64  # slots, to estimate when they become free
 
 
 class Use(Record):
@@ -39,7 +39,7 @@ class Use(Record):
     state_abs: str  # where it is recorded how long gates took
 
     def took_s(self) -> float | None:
-        """Return how long the gate took before; None if that is not known."""
+        """Return how long the gate took before; None if unknown."""
         from gitgates.store.proofs import durations  # only whoever waits asks
 
         return durations(self.state_abs).get(self.gate)
@@ -51,18 +51,18 @@ class Pool:
     def __init__(self, folder_abs: str, size: int, *, is_urgent: bool) -> None:
         self._folder_abs, self._queue_abs = folder_abs, f"{folder_abs}/queue"
         self._size, self._is_urgent = size, is_urgent
-        self._ticket, self.ticket_fd = "", -1  # readable when it makes sense to ask again
+        self._ticket, self.ticket_fd = "", -1  # readable when it is worth asking again
         self._spare: list[int] = []  # slots of gates that have ended
-        self.poll_s = _POLL_S  # after which to ask again in any case
-        self._stopped_abs: list[str] = []  # slots that are not waited for any more
-        self.use = Use("", "")  # of the slots that are taken next
-        self.since_ns = 0  # that it has waited, by the monotonic clock; 0: now
+        self.poll_s = _POLL_S  # when to ask again in any case
+        self._stopped_abs: list[str] = []  # slots that are no longer waited for
+        self.use = Use("", "")  # for the next slots
+        self.since_ns = 0  # since when it has waited, by the monotonic clock; 0: now
 
     def take(self, count: int, most: int = 0, for_s: float = 0.0) -> list[int] | None:
-        """Lock `count` slots, at most all, or if nobody else waits up to `most`.
+        """Lock `count` slots, at most all; if nobody else waits, up to `most`.
 
-        Return their descriptors, or None if the run must wait. `for_s` is how long a gate may
-        hold them.
+        Returns their descriptors, or None if the run must wait. `for_s` is how long a gate may hold
+        them.
 
         Raises: OSError if the folder cannot be written.
         """
@@ -91,15 +91,12 @@ class Pool:
         now_s = time.time()
         text = os.fsencode(f"{now_s}\n{self.use.gate}\n{self.use.state_abs}\n")
         for fd in fds:
-            os.pwrite(fd, text, 0)  # what is behind it is of an earlier one
+            os.pwrite(fd, text, 0)  # what follows is an earlier gate's
             os.utime(fd, (now_s + for_s, now_s + for_s))
         return fds
 
     def queue(self) -> tuple[int, float | None]:
-        """Return this run's place among those that wait, and how long it may have to wait.
-
-        None: that is not known.
-        """
+        """Return this run's place in the queue, and how long it may wait; None if unknown."""
         try:
             before = sorted(name for name in os.listdir(self._queue_abs) if name < self._ticket)
         except OSError:
@@ -111,22 +108,22 @@ class Pool:
         return len(before) + 1, when_free(left_s, needs) if len(needs) == len(before) else None
 
     def give_back(self, fds: list[int]) -> None:
-        """Return the slots of a gate. They are kept for the next one, until `settle`."""
+        """Give back a gate's slots, which are kept for the next gate until `settle`."""
         self._spare += fds
 
     def take_stopped(self) -> list[str]:
-        """Return which slots are in use beyond their time, if that let the last call go on."""
+        """Return the overdue slots, if the last call went on because of them."""
         stopped_abs, self._stopped_abs = self._stopped_abs, []
         return stopped_abs
 
     def settle(self) -> None:
-        """Unlock what is kept: no gate needs it now."""
+        """Unlock kept slots, because no gate needs them now."""
         if self._spare:
             release(self._spare)
             self._wake()
 
     def close(self) -> None:
-        """Unlock what is kept, and give up the place in the queue."""
+        """Unlock kept slots, and give up the place in the queue."""
         self.settle()
         if self._ticket:
             self._leave_queue()
@@ -137,7 +134,7 @@ class Pool:
             if len(fds) >= count:
                 return  # there may be a billion
             if (fd := lock_file(f"{self._folder_abs}/{number}")) >= 0:
-                os.utime(fd)  # no gate of before had to be over: see _stopped
+                os.utime(fd)  # so that it is not overdue: see _stopped
                 fds.append(fd)
 
     def _has_waited_s(self) -> float:
@@ -145,7 +142,7 @@ class Pool:
         return (time.monotonic_ns() - since_ns) / 1e9
 
     def _stopped(self) -> list[str]:
-        """Return the slots whose gates had to be over some time ago."""
+        """Return the slots whose gates should have been over some time ago."""
         paths_abs = [f"{self._folder_abs}/{number}" for number in range(self._size)]
         return [path for path in paths_abs if _age_s(path) > _GRACE_S]
 
@@ -156,7 +153,7 @@ class Pool:
             self._ticket, self.ticket_fd = "", -1
 
     def _is_first(self, waiting: list[str]) -> bool:
-        """Return whether no living run waits that must go before this one."""
+        """Return whether no waiting run must go before this one."""
         own = self._ticket or self._new_ticket()
         before = sorted(name for name in waiting if name < own)
         self.poll_s = min(_POLL_S * (len(before) + 1), _LONGEST_POLL_S)
@@ -171,11 +168,11 @@ class Pool:
         new_abs = f"{self._folder_abs}/{name}"
         os.mkfifo(new_abs, 0o600)
         fd = os.open(new_abs, os.O_RDWR | os.O_NONBLOCK)
-        os.rename(new_abs, f"{self._queue_abs}/{name}")  # where it never is without a holder
+        os.rename(new_abs, f"{self._queue_abs}/{name}")  # in the queue, it always has a holder
         self._ticket, self.ticket_fd = name, fd
 
     def _wake(self) -> None:
-        """Tell the first run that waits to look again."""
+        """Tell the first waiting run to look again."""
         try:
             waiting = os.listdir(self._queue_abs)
         except OSError:
@@ -185,7 +182,7 @@ class Pool:
                 return
 
     def _tell(self, name: str, text: bytes = b"") -> bool:
-        """Write to a run that waits; return whether it still does. Remove it if that is gone."""
+        """Write to a waiting run; return whether it still waits. Remove a dead run's ticket."""
         ticket_abs = f"{self._queue_abs}/{name}"
         try:
             fd = os.open(ticket_abs, os.O_WRONLY | os.O_NONBLOCK)
@@ -205,9 +202,9 @@ class Pool:
 
 
 def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str = "") -> Pool | None:
-    """Return the pool; None if there can be none, or it is switched off.
+    """Return the pool; None if it is impossible, or switched off.
 
-    With a `name`, that of jobs elsewhere: a folder in the other's.
+    With a `name`, return the pool for jobs elsewhere, which is a folder in this one's.
 
     Raises: ConfigError as `usable_folder`.
     """
@@ -219,7 +216,7 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str =
 def usable_folder(env: Mapping[str, str], name: str) -> str:
     """Return a folder in the pool's, made if needed; empty if it must not be used.
 
-    Raises: ConfigError where its name is not absolute: each folder would have a pool of its own.
+    Raises: ConfigError if its path is not absolute: each folder would have its own pool.
     """
     named = env.get(VARIABLE, "")
     if named == "0":
@@ -246,17 +243,17 @@ def pool_folder(env: Mapping[str, str]) -> str:
 
 
 def new_ticket(*, is_urgent: bool, since_ns: int = 0) -> str:
-    """Return a name that says whose turn it is. `since_ns`: of who has waited before; 0: now."""
+    """Return a name that gives a place in the queue. `since_ns`: see Pool; 0: now."""
     return f"{0 if is_urgent else 1}-{since_ns or time.monotonic_ns():020}-{os.getpid()}"
 
 
 def is_stopped(path_abs: str) -> bool:
-    """Return whether a waiting run's file has not been written for long."""
+    """Return whether a waiting run's file has not been written for a long time."""
     return _age_s(path_abs) > _STOPPED_S
 
 
 def when_free(left_s: Sequence[float | None], before: Sequence[float | None]) -> float | None:
-    """Return in how many seconds a run's turn comes; None if that is unknown.
+    """Return in how many seconds a run's turn comes; None if unknown.
 
     `left_s`: how long each holder still needs; `before`: how long each run before this one will
     need.
@@ -283,7 +280,7 @@ def _left_s(text: bytes) -> float | None:
 
 
 def _age_s(path_abs: str) -> float:
-    """Return how long ago a file's time passed; endless if it is gone."""
+    """Return how long ago a file's time was; infinite if the file is gone."""
     try:
         return time.time() - os.stat(path_abs).st_mtime
     except OSError:

@@ -1,8 +1,8 @@
 """Run the processes of gates: process groups, timeouts, captured output, signals.
 
-One loop polls every process of a run: no threads, no `subprocess`. Statuses are facts here; what
-they mean is decided elsewhere. `_signal` is the built-in part of `signal`, without the enums that
-take longer to import than a gate to start.
+One loop polls all processes of a run, without threads or `subprocess`. Statuses are only facts
+here; other modules decide what they mean. `_signal` is the built-in part of `signal`, without the
+enums, whose import takes longer than starting a gate.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ ENDING = tuple(
 )
 _WATCHED = (*ENDING, int(_signal.SIGCHLD))
 
-GRACE_S = 2.0  # the longest that a group which was asked to end may take
-SETTLE_S = 0.2  # of it, before it is asked: `> >(tee log)` outlives its shell by a moment
+GRACE_S = 2.0  # how long a group may take to end when asked
+SETTLE_S = 0.2  # of that, before it is asked: `> >(tee log)` outlives its shell by a moment
 _DRAIN_S = 0.2  # after a KILL
-_LINGER_S = 0.02  # descendants send us no SIGCHLD: look again
+_LINGER_S = 0.02  # descendants send us no SIGCHLD, so look again
 _TICK_S = 0.1  # for the live display
 _FOREVER_S = 1e9
-_PARENT_S = 0.25  # to see that who started us is gone
+_PARENT_S = 0.25  # how often to check that our parent is still there
 
 
 class Child:
@@ -48,8 +48,8 @@ class Child:
         self.pid = pid
         self.fd = fd  # the read end of its output; -1 when closed
         self.capture = capture
-        self.strace = strace  # where strace writes what it reads; empty: it is not observed
-        self.left_since = 0.0  # that strace waits for what the process has left running
+        self.strace = strace  # where strace writes what it sees; empty: not observed
+        self.left_since = 0.0  # since when strace waits for processes that it left running
         self.next_look = 0.0
         self.phase = "running"  # running, settling, terminating, killing, over
         self.deadline = time.monotonic() + timeout_s  # the end of this phase
@@ -76,7 +76,7 @@ class Child:
 
     def ending(self) -> Ending:
         """Return how it ended."""
-        # Not even collected after a KILL: it hangs in the kernel, and the signal waits for it.
+        # If it was not reaped even after a KILL, it hangs in the kernel.
         code = -9 if self.wait_status is None else os.waitstatus_to_exitcode(self.wait_status)
         return Ending(
             exit_status=code if code >= 0 else None,
@@ -87,7 +87,7 @@ class Child:
 
 
 class Group:
-    """Processes that are waited for in one loop. A context manager."""
+    """Processes that one loop waits for. A context manager."""
 
     def __init__(self, signals: SignalPipe, on_tick: Callable[[], None] | None = None) -> None:
         self._signals = signals
@@ -140,8 +140,8 @@ class Group:
     def wait(self, most_s: float = 0.0, wake_fds: tuple[int, ...] = ()) -> Child | None:
         """Wait until one process and its descendants are gone; return it (None: none left).
 
-        With `most_s`, return None after that time, or when there is something to read from one of
-        `wake_fds`, whether there are processes or not.
+        With `most_s`, return None after that time, or when one of `wake_fds` can be read, even if
+        there are no processes.
         """
         until = time.monotonic() + (most_s or _FOREVER_S)
         while self._children or most_s:
@@ -179,7 +179,7 @@ class Group:
         if self._on_tick:
             self._on_tick()
         if os.getppid() != self._parent:
-            # Who started us is gone, and nobody waits for our answer: as if we had been told to go.
+            # Our parent is gone, and nobody waits for our answer: act as if told to end.
             self._parent = os.getppid()
             self._signals.received.append(int(_signal.SIGHUP))
             self.end_all()
@@ -192,7 +192,7 @@ class Group:
         if len(self._signals.received) > before == 0:
             self.end_all()
         if len(self._signals.received) > max(before, 1):
-            for child in self._children:  # asked again: no more grace
+            for child in self._children:  # a second signal: no more grace
                 child.deadline = min(child.deadline, time.monotonic())
         return self._signals.received[0] if self._signals.received else 0
 
@@ -218,7 +218,7 @@ class Group:
         """Advance the state of one process: its end, its descendants, its deadlines."""
         child.reap()
         if child.is_gone and not group_lives(child.pid):
-            self._finish(child)  # an open pipe is now held by somebody who left the group
+            self._finish(child)  # if its pipe is still open, a process outside the group holds it
             return
         late = time.monotonic() >= child.deadline
         match child.phase:
@@ -252,7 +252,7 @@ class Group:
 
 
 def _end_left(child: Child) -> None:
-    """End what an observed process has left running: strace would wait for it."""
+    """End what an observed process left running, because strace would wait for it."""
     now = time.monotonic()
     if now < child.next_look:
         return
@@ -269,18 +269,18 @@ def _end_left(child: Child) -> None:
 
 
 def group_lives(pid: int) -> bool:
-    """Return whether the group of a process that is gone has a member that still runs."""
+    """Return whether a process that is gone has a group member that still runs."""
     try:
         os.killpg(pid, 0)
-    except OSError:  # nobody, or nobody that we may signal
+    except OSError:  # no member, or none that we may signal
         return False
     return not _only_zombies(pid)
 
 
 def _only_zombies(group: int) -> bool:
-    """Return whether a group has only zombies, as if PID 1 is no real init.
+    """Return whether a group has only zombies, as happens if PID 1 is not a real init.
 
-    Source: proc(5), /proc/PID/stat: pid (comm) state ppid pgrp. Elsewhere than on Linux: False.
+    Source: proc(5), /proc/PID/stat: pid (comm) state ppid pgrp. Always False without /proc.
     """
     try:
         pids = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -305,10 +305,10 @@ def _signal_group(pid: int, number: int) -> None:
 
 
 class Capture:
-    """Takes bytes as they come; keeps at most `limit` of them in memory, `log_limit` in the log.
+    """Takes output as it comes; keeps at most `limit` bytes in memory, and `log_limit` in the log.
 
-    The log file is made with the first byte, so a silent gate leaves no file. If it cannot
-    be written (a full disk), the gate goes on and `log_abs` is empty.
+    The log file is created with the first byte, so a silent gate leaves no file. If it cannot be
+    written (a full disk), the gate goes on and `log_abs` is empty.
     """
 
     def __init__(
@@ -339,14 +339,14 @@ class Capture:
             del self._tail[: -self._half]
 
     def replace(self, output: bytes) -> None:
-        """Take these bytes instead of those until now, when the process has ended."""
+        """Replace all output so far, when the process has ended."""
         self._head.clear()
         self._tail.clear()
         self._total = 0
         self.feed(output)
 
     def take(self, part: Capture) -> None:
-        """Take what another one has captured, which is closed, and remove its log."""
+        """Take the output of another capture, which is closed, and remove its log."""
         try:
             fd = open_state(part.log_abs, os.O_RDONLY)
         except OSError:  # there is none
@@ -358,7 +358,7 @@ class Capture:
         remove_file(part.log_abs)
 
     def close(self) -> None:
-        """Close the log file; of a log that is full, the end of the output is the end."""
+        """Close the log file; a full log ends with the end of the output."""
         if self._log_fd >= 0:
             if self._total > self._log_limit and self.log_abs:
                 end = (self._head + self._tail)[-min(self._half, self._log_limit // 2) :]
@@ -424,7 +424,7 @@ class SignalPipe:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
-        # One that came after its handler was looked for last would be lost, and a message printed.
+        # Otherwise, a signal that arrives in between would be lost, and a message printed.
         mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _WATCHED)
         for number, handler in self._before:
             _signal.signal(number, handler)  # type: ignore[arg-type]
@@ -444,4 +444,4 @@ class SignalPipe:
 
 
 def _ignore_signal(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the interpreter has written the number to the pipe already."""
+    """Do nothing: the interpreter has already written the number to the pipe."""

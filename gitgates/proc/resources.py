@@ -1,12 +1,12 @@
 """Named resources of the machine, such as a port: gates that name one share it, or take turns.
 
-Each gate that wants some has a file in one folder, which it keeps locked. Whether it is locked and
-what it says tells others who holds what and who waits; those go in the order of their names, people
-before agents. Whoever looks does so under one lock, so a gate gets all that it needs at once, and
-none holds something while it waits.
+Each gate that wants resources has a file in one folder, which it keeps locked. The lock and the
+content tell others who holds what and who waits; waiting gates go in the order of their file names,
+people before agents. Everybody looks under one lock, so a gate gets all that it needs at once, and
+none holds a resource while it waits.
 
-The processes of the gate inherit the locked file: if gitgates is killed, what they use is free
-when the last of them has ended. A holder that is stopped is waited for: it still has its port.
+The gate's processes inherit the locked file: if gitgates is killed, their resources become free
+when the last process ends. A stopped holder is waited for, because it still has its port.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _HOLDS, _WAITS = "holds", "waits"
-_LOCK_S = 1.0  # whoever has the lock only looks
+_LOCK_S = 1.0  # the lock is held only to look
 _POLL_S = 0.1
 _LONGEST_POLL_S = 2.0
 
@@ -41,13 +41,13 @@ class Wait(Record):
     """What a gate waits for."""
 
     what: str
-    place: int = 0  # among those that wait for it, from 1; 0: not known
-    left_s: float | None = None  # until its turn, by how long gates took before; None: not known
-    holder: str = ""  # the gate that has it, and where
+    place: int = 0  # in the queue, from 1; 0: unknown
+    left_s: float | None = None  # until its turn, by earlier durations; None: unknown
+    holder: str = ""  # the gate that holds it, and where
 
     @property
     def text(self) -> str:
-        """All of it on one line."""
+        """The wait on one line."""
         after = f" after {self.holder}" if self.holder else ""
         place = f", place {self.place}" if self.place else ""
         seconds = "" if self.left_s is None else f", about {self.left_s:.0f} s"
@@ -55,18 +55,18 @@ class Wait(Record):
 
 
 class Claim(Record):
-    """What the file of another gate says."""
+    """What another gate's file says."""
 
     name: str
     holds: bool
-    began_s: float  # since when it holds it
-    took_s: float  # when the gate ran before; 0: not known
+    began_s: float  # since when it holds them
+    took_s: float  # by the gate's earlier run; 0: unknown
     owner: str
-    limits: Mapping[str, int]  # resource → how many gates may hold it, by its configuration
+    limits: Mapping[str, int]  # resource → how many gates may hold it, by that gate's settings
 
     @property
     def left_s(self) -> float | None:
-        """How long it may still hold what it has; None if that is not known."""
+        """How long it may still hold its resources; None if unknown."""
         return max(self.took_s - (time.time() - self.began_s), 0.0) if self.took_s else None
 
 
@@ -78,15 +78,15 @@ class Resources:
     ) -> None:
         self._folder_abs, self._limits, self._root_abs = folder_abs, limits, root_abs
         self._is_urgent, self.since_ns = is_urgent, 0
-        self._made = 0  # claims, which may have the same time
+        self._made = 0  # number of claims, because several may have the same time
         self._claims: dict[str, tuple[str, int]] = {}  # gate → its file, and the locked descriptor
 
     def take(self, gate: str, names: tuple[str, ...], took_s: float) -> int | Wait:
-        """Return a descriptor that holds all resources of a gate, or what it has to wait for.
+        """Return a descriptor that holds all of a gate's resources, or what it must wait for.
 
         The gate's processes must inherit it. `took_s`: how long the gate took before; 0: unknown.
 
-        Raises: OSError where the folder cannot be written.
+        Raises: OSError if the folder cannot be written.
         """
         limits = {name: self._limits.get(name, 1) for name in names}
         lock_fd = lock_file(f"{self._folder_abs}/lock", wait_s=_LOCK_S)
@@ -99,21 +99,21 @@ class Resources:
             facts = (state, time.time(), took_s, owner.replace("\n", " "))
             wants = [f"{limit} {name}" for name, limit in sorted(limits.items())]
             text = os.fsencode("\n".join((*map(str, facts), *wants)))
-            os.ftruncate(fd, 0)  # which notes that it has looked, too
+            os.ftruncate(fd, 0)  # also shows that this gate has looked
             os.pwrite(fd, text, 0)
         finally:
             os.close(lock_fd)
         return wait or fd
 
     def put_back(self, gate: str) -> None:
-        """Let a gate that had all of them wait again; nobody goes before it by that."""
+        """Let a gate that had all of them wait again, without losing its place."""
         name, fd = self._claims.get(gate, ("", -1))
         if name:
             text = read_state(f"{self._folder_abs}/{name}") or b""
             os.pwrite(fd, text.replace(_HOLDS.encode(), _WAITS.encode(), 1), 0)
 
     def give_back(self, gate: str) -> None:
-        """Release what a gate holds, or its place, also if its processes have left some running."""
+        """Release a gate's resources, or its place, even if some of its processes still run."""
         name, fd = self._claims.pop(gate, ("", -1))
         if name:
             remove_file(f"{self._folder_abs}/{name}")
@@ -134,7 +134,7 @@ class Resources:
         return name, fd
 
     def _wait(self, own: str, limits: Mapping[str, int]) -> Wait | None:
-        """Return what a gate waits for; None if all of it is free, and nobody must go before."""
+        """Return what a gate waits for; None if all is free, and nobody must go first."""
         waits = []
         others = self._others(own)
         for resource, limit in limits.items():
@@ -155,7 +155,7 @@ class Resources:
         return last._replace(what=" and ".join(wait.what for wait in waits), left_s=seconds)
 
     def _others(self, own: str) -> list[Claim]:
-        """Return the claims of living processes, in order, except for stopped ones that wait."""
+        """Return the claims of living processes, in order, without stopped ones that wait."""
         claims = []
         for name in sorted(os.listdir(self._folder_abs)):
             path_abs = f"{self._folder_abs}/{name}"
@@ -172,9 +172,9 @@ class Resources:
 def open_resources(
     env: Mapping[str, str], limits: Mapping[str, int], root_abs: str, *, is_urgent: bool
 ) -> Resources | None:
-    """Return the resources; None where they are switched off.
+    """Return the resources; None if they are switched off.
 
-    Raises: OSError where there can be none; ConfigError as `usable_folder`.
+    Raises: OSError if they are not possible; ConfigError as `usable_folder`.
     """
     if env.get(VARIABLE) == "0":
         return None
@@ -184,7 +184,7 @@ def open_resources(
 
 
 def poll_s(wait: Wait) -> float:
-    """Return after how long it makes sense to ask again."""
+    """Return after how long to ask again."""
     return min(_POLL_S * wait.place**2, _LONGEST_POLL_S) if wait.place else _POLL_S
 
 
@@ -194,5 +194,5 @@ def _read(path_abs: str, name: str) -> Claim | None:
         state, began_s, took_s, owner, *wants = os.fsdecode(raw).split("\n")
         limits = {what: int(limit) for limit, _, what in (line.partition(" ") for line in wants)}
         return Claim(name, state == _HOLDS, float(began_s), float(took_s), owner, limits)
-    except (OSError, ValueError):  # it is gone, or somebody else's
+    except (OSError, ValueError):  # it is gone, or not ours
         return None

@@ -1,7 +1,7 @@
-"""What a command that strace(1) observes has left running when it has ended.
+"""Processes that a command observed by strace(1) leaves running when it ends.
 
-strace waits for all that the command has started, also for a service in a session of its own; and
-without strace, such a process could not open a file any more. So it is ended with the command.
+strace waits for everything that the command started, even for a service in its own session; and
+without strace, such a process could no longer open a file. So it is ended with the command.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ else:
 
 
 def command_has_ended(strace_pid: int) -> bool:
-    """Return whether the command itself has ended, and strace waits for what it has left running.
+    """Return whether the command itself has ended, and strace waits for what it left running.
 
-    Source: proc(5), /proc/PID/task/TID/children: what else it traces are no children of its own.
+    Source: proc(5), /proc/PID/task/TID/children: other traced processes are not strace's children.
     Not all kernels have that file.
     """
     path = f"/proc/{strace_pid}/task/{strace_pid}/children"
     if read_or_empty(path).strip():
-        return False  # the usual case, told by one file
+        return False  # the usual case, which needs only one file
     left = _statuses(strace_pid)  # before its children: the command may be starting just now
     is_running = any(b"\nPPid:\t%d\n" % strace_pid in status for status in left.values())
     return bool(left) and not (is_running or read_or_empty(path).strip())
@@ -39,7 +39,7 @@ def left_running(strace_pid: int) -> set[int]:
 
 
 def _statuses(strace_pid: int) -> dict[int, bytes]:
-    """Return the processes that strace observes → what proc(5), /proc/PID/status, says of each."""
+    """Return observed process → its /proc/PID/status, see proc(5)."""
     mark = b"\nTracerPid:\t%d\n" % strace_pid
     names = [name for name in os.listdir("/proc") if name.isdigit()]
     statuses = {int(name): read_or_empty(f"/proc/{name}/status") for name in names}
@@ -47,7 +47,7 @@ def _statuses(strace_pid: int) -> dict[int, bytes]:
 
 
 def end_left(strace_pid: int, number: int = int(_signal.SIGKILL)) -> None:
-    """Signal what the command has left running; strace ends then as the command has ended."""
+    """Signal what the command left running; then strace ends as the command ended."""
     for pid in left_running(strace_pid):
         try:
             os.kill(pid, number)

@@ -1,8 +1,8 @@
 """A watchdog that ends the gates of a killed run: a shell that waits for gitgates to exit.
 
-It knows of a process group from when a gate starts until it has ended. When we are gone, however
-that came about, the pipe that only we hold ends, and what it knows of then is asked to end, and
-made to.
+It knows a process group from the gate's start to its end. When we are gone, for whatever reason,
+the pipe that only we hold closes; then the groups that it knows are asked to end, and finally
+killed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 
 from gitgates.proc.call import spawn_detached
 
-# `+ GROUP`, `- GROUP`, and `.` when all is well; if that does not come, what is left is ended.
+# `+ GROUP`, `- GROUP`, and `.` when all is well; without it, the remaining groups are ended.
 # `m NAME=VALUE` and `c FOLDER` are the mark and the control group of descendants to be killed.
 _SCRIPT = """
 left= mark= cgroup=
@@ -52,7 +52,7 @@ class Watchdog:
     """Watches the process groups of one run's gates, until `close`."""
 
     def __init__(self) -> None:
-        read_fd, self._fd = os.pipe()  # which no child of ours inherits
+        read_fd, self._fd = os.pipe()  # no other child inherits it
         actions = [
             (os.POSIX_SPAWN_DUP2, read_fd, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -61,23 +61,23 @@ class Watchdog:
         argv = ("sh", "-c", _SCRIPT)
         env = {"PATH": os.defpath}
         try:
-            # What kills our own group must not reach it.
+            # In its own group, so that what kills our group does not reach it.
             self._pid = spawn_detached("/bin/sh", argv, env, actions)
         finally:
             os.close(read_fd)
 
     def add(self, group: int) -> None:
-        """Start to watch a group."""
+        """Start watching a group."""
         self._write(f"+ {group}\n")
 
     def add_descendants(self, mark: str, cgroup_abs: str) -> None:
-        """Start to watch all processes with a variable in their environment, or in a cgroup."""
+        """Start watching all processes with a variable in their environment, or in a cgroup."""
         self._write(f"m {mark}\n")
         if cgroup_abs:
             self._write(f"c {cgroup_abs}\n")
 
     def remove(self, group: int) -> None:
-        """Stop to watch a group."""
+        """Stop watching a group."""
         self._write(f"- {group}\n")
 
     def close(self) -> None:
@@ -90,4 +90,4 @@ class Watchdog:
         try:
             os.write(self._fd, line.encode("ascii"))
         except OSError:
-            return  # somebody killed it: then nobody watches
+            return  # somebody killed the watchdog

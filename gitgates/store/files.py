@@ -1,7 +1,8 @@
 """Files on disk: open regular ones only, replace atomically, lock with a deadline, remove trees.
 
-Opening a fifo waits for somebody at its other end, and `/dev/zero` has none. Damaged bytes can keep
-`marshal` busy for minutes, so a cached value is loaded only if its length and hash are right.
+Opening a FIFO waits for somebody at its other end, and reading `/dev/zero` never ends. Damaged
+bytes can keep `marshal` busy for minutes, so a cached value is loaded only if its length and hash
+match.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-PRIVATE, READ_ONLY = 0o600, 0o400  # of state; shared, others may do the same
-_shared = [0]  # what core.sharedRepository adds to it, in the repository that was found last
+PRIVATE, READ_ONLY = 0o600, 0o400  # of state; if it is shared, others get the same rights
+_shared = [0]  # the bits that core.sharedRepository adds, in the repository that was found last
 _LONGEST_BYTES = 16 << 20
 _LONGEST_TAIL = 64 << 20
 _LENGTH_BYTES = _HASH_BYTES = 8  # before a cached value
@@ -34,9 +35,9 @@ _LONGEST_POLL_S = 0.01
 
 
 def follow_sharing(bits: int) -> None:
-    """Have state that is made from now on readable and writable for others, as the bits say.
+    """Make state that is created from now on accessible to others, as the bits say.
 
-    Those are of a file, such as 0o660, as core.sharedRepository has them for git; 0: for nobody.
+    The bits are a file's, such as 0o660, as core.sharedRepository sets them for git; 0: nobody.
     """
     _shared[0] = bits
 
@@ -47,20 +48,20 @@ def is_shared() -> bool:
 
 
 def shared_mode() -> int:
-    """Return the permissions of a file of state that anybody of those may write."""
+    """Return the permissions of a state file that everybody who shares the state may write."""
     return PRIVATE | _shared[0]
 
 
 def make_folder(path_abs: str, *, exist_ok: bool = True) -> None:
-    """Make a state folder, and those above it. Raises: OSError."""
+    """Make a state folder and its parents. Raises: OSError."""
     os.makedirs(path_abs, mode=0o700, exist_ok=exist_ok)
-    while _shared[0] and "/gitgates" in path_abs:  # makedirs gives its mode to the last one alone
+    while _shared[0] and "/gitgates" in path_abs:  # makedirs gives its mode only to the last one
         _share(path_abs, os.stat(path_abs))
         path_abs = os.path.dirname(path_abs)
 
 
 def _share(place: str | int, status: os.stat_result) -> None:
-    """Give a file or folder of ours the bits that are shared; a folder, its group to what is in it.
+    """Give our file or folder the shared bits; what is created in a folder gets its group.
 
     Source: git's path.c, adjust_shared_perm.
     """
@@ -75,13 +76,13 @@ def _share(place: str | int, status: os.stat_result) -> None:
 def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
     """Open a regular file, or the one that a link leads to; an `opener` for `open`.
 
-    Raises: OSError, also if it is a fifo, a device or a folder.
+    Raises: OSError, also if it is a FIFO, a device or a folder.
     """
     try:
         fd = os.open(path_abs, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:
         is_link = error.errno == errno.ELOOP and flags & os.O_NOFOLLOW
-        if is_link or error.errno == errno.ENXIO:  # which a fifo answers that nobody reads
+        if is_link or error.errno == errno.ENXIO:  # ENXIO: a FIFO that nobody reads
             raise _not_regular(path_abs) from error
         raise
     mode = os.fstat(fd).st_mode
@@ -94,7 +95,7 @@ def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
 
 
 def open_state(path_abs: str, flags: int, mode: int = 0o600) -> int:
-    """Open a file of the state folders: nothing is read or written through a link.
+    """Open a file in the state folders, but never through a link.
 
     Raises: OSError, also if it is not a regular file.
     """
@@ -115,7 +116,7 @@ def is_regular(path_abs: str) -> bool:
 def read_regular(path_abs: str) -> bytes:
     """Return the bytes of a regular file.
 
-    Raises: OSError, also if it is not a regular file, or longer than settings ever are.
+    Raises: OSError, also if it is not a regular file, or longer than any settings file.
     """
     with open(path_abs, "rb", opener=open_regular) as file:
         content = file.read(_LONGEST_BYTES + 1)
@@ -129,9 +130,9 @@ def _not_regular(path_abs: str) -> OSError:
 
 
 def link_out(path_abs: str, root_abs: str) -> str:
-    """Return the link by which a path of a repository leaves its files, and where that leads.
+    """Return the link through which a path leaves a repository, and the link's target.
 
-    Empty if it stays inside, or begins outside. What git keeps in `.git` is not a file of it.
+    Empty if the path stays inside, or begins outside. Files in `.git` count as outside.
     """
     names = os.path.relpath(path_abs, root_abs).split(os.sep)
     if {"..", ".git"} & set(names):
@@ -149,7 +150,7 @@ def link_out(path_abs: str, root_abs: str) -> str:
 
 
 def read_state(path_abs: str) -> bytes | None:
-    """Return the bytes of a file of the state folders; None if there is none.
+    """Return the bytes of a file in the state folders; None if it does not exist.
 
     Raises: OSError if it cannot be read.
     """
@@ -161,7 +162,7 @@ def read_state(path_abs: str) -> bytes | None:
 
 
 def read_or_empty(path_abs: str) -> bytes:
-    """Return the bytes of a file of somebody else; empty if it is gone or not for us."""
+    """Return the bytes of somebody else's file; empty if it is gone or cannot be read."""
     try:
         with open(path_abs, "rb", buffering=0) as file:
             return file.read()
@@ -186,19 +187,19 @@ def read_cached(path_abs: str) -> Any:  # noqa: ANN401 - whatever was written
 
 
 def replace_cached(path_abs: str, value: Any, *, sync: bool = True) -> None:  # noqa: ANN401 - as above
-    """Replace the file of a cached value, of types that `marshal` takes. Raises: OSError."""
+    """Write a cached value, of types that `marshal` takes. Raises: OSError."""
     body = marshal.dumps(value)
     head = len(body).to_bytes(_LENGTH_BYTES, "big") + _hash(body)
     replace_file(path_abs, head + body, sync=sync)
 
 
 def _hash(content: bytes) -> bytes:
-    """Return a hash that needs no import: the one of hash-based .pyc files, see PEP 552."""
+    """Return a hash that needs no import: the one for hash-based .pyc files, see PEP 552."""
     return _imp.source_hash(_HASH_KEY, content)
 
 
 def length_of(path_abs: str) -> int:
-    """Return how many bytes a regular file has; -1 if there is none."""
+    """Return the size of a regular file in bytes; -1 if it does not exist."""
     try:
         status = os.stat(path_abs)
     except (OSError, ValueError):
@@ -207,7 +208,7 @@ def length_of(path_abs: str) -> int:
 
 
 def read_tail(path_abs: str, since: int, most: int = _LONGEST_TAIL) -> bytes | None:
-    """Return what follows the first `since` bytes of a regular file; None if there is none."""
+    """Return what follows the first `since` bytes of a regular file; None if it does not exist."""
     try:
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
             file.seek(max(since, 0))
@@ -224,11 +225,10 @@ def replace_file(
     sync: bool = True,
     check: Callable[[], None] | None = None,
 ) -> None:
-    """Replace a file atomically: a reader finds the old content or the new one, and whole.
+    """Replace a file atomically: a reader finds either the old or the new content, complete.
 
-    `mode`: None keeps that of the file that is replaced, and a new one gets what the umask leaves.
-    `check` is called last before the rename, and may raise. Raises: OSError; then nothing has
-    changed.
+    `mode`: None keeps the old file's mode; a new file gets what the umask leaves. `check` is called
+    just before the rename, and may raise. Raises: OSError; then nothing has changed.
     """
     folder_abs, name = os.path.split(path_abs)
     new_abs = f"{folder_abs}/.{name[:100]}.gitgates-{os.getpid()}-{time.monotonic_ns()}"
@@ -255,7 +255,7 @@ def replace_file(
 
 
 def _rename_checked(new_abs: str, path_abs: str, check: Callable[[], None]) -> None:
-    """Check and rename while no other gitgates does either in that folder."""
+    """Check and rename while no other gitgates does so in that folder."""
     fd = os.open(os.path.dirname(path_abs), os.O_RDONLY | os.O_CLOEXEC)
     try:
         lock_fd(fd, wait_s=_APPEND_WAIT_S)
@@ -266,10 +266,10 @@ def _rename_checked(new_abs: str, path_abs: str, check: Callable[[], None]) -> N
 
 
 def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: bytes) -> None:
-    """Replace a file of a repository, if it still holds `before`; None: if it does not exist.
+    """Replace a file of a repository if it still contains `before` (None: does not exist).
 
-    Its mode stays; a symbolic link stays and its target changes. Raises: ConfigError if it holds
-    something else, cannot be written, or is not a file of the repository.
+    Its mode stays; a symbolic link stays, and its target changes. Raises: ConfigError if it has
+    other content, cannot be written, or is not a file of the repository.
     """
     path_abs = os.path.join(root_abs, file)
     if link := link_out(path_abs, root_abs):
@@ -281,7 +281,7 @@ def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: byt
 
     def check() -> None:
         try:
-            # A read-only file is meant so; replacing it would need only the folder's permission.
+            # Respects a read-only file: replacing it would need only the folder's permission.
             with open(path_abs, "rb+", opener=open_regular) as stream:
                 current = stream.read()
         except FileNotFoundError:
@@ -302,7 +302,7 @@ def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: byt
 
 
 def append_bounded(path_abs: str, line: bytes, largest: int) -> None:
-    """Append a line to a file that others read and replace; beyond `largest`, its older half goes.
+    """Append a line to a file that others read and replace; beyond `largest`, drop its older half.
 
     Raises: OSError if it cannot be written.
     """
@@ -336,9 +336,9 @@ def sync_folder(folder_abs: str) -> None:
 
 
 def sync_files(paths_abs: list[str]) -> None:
-    """Sync many files: each takes a write of the disk, and all of the system's take hardly more.
+    """Sync files; many at once with sync(2), which hardly takes longer than a few single syncs.
 
-    Elsewhere than on Linux, sync(2) need not wait for the disk. Source: sync(2).
+    Only on Linux does sync(2) wait for the disk. Source: sync(2).
     """
     if len(paths_abs) > _MOST_SYNCED and os.uname().sysname == "Linux":
         os.sync()
@@ -346,7 +346,7 @@ def sync_files(paths_abs: list[str]) -> None:
     for path_abs in paths_abs:
         try:
             fd = os.open(path_abs, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except (FileNotFoundError, PermissionError):  # somebody's, or its own mode
+        except (FileNotFoundError, PermissionError):  # removed by somebody, or not readable
             continue
         try:
             os.fsync(fd)
@@ -363,7 +363,7 @@ def remove_file(path_abs: str) -> None:
 
 
 def no_folder_in(folder_abs: str, name: str) -> str:
-    """Return the first path from a folder to one below it that is a link or a file; empty: none."""
+    """Return the first part of a path below a folder that is a link or a file; empty: none."""
     path_abs = folder_abs
     for part in name.split("/") if name else ():
         path_abs = f"{path_abs}/{part}"
@@ -373,7 +373,7 @@ def no_folder_in(folder_abs: str, name: str) -> str:
 
 
 def remove_tree(folder_abs: str) -> None:
-    """Remove a folder and its content, whatever the modes in there.
+    """Remove a folder and its content, whatever their modes.
 
     `shutil.rmtree` would load a dozen modules into a hook. Raises: OSError, also for a link, which
     may lead to somebody's files.
@@ -392,7 +392,7 @@ def remove_tree(folder_abs: str) -> None:
 
 
 def lock_fd(fd: int, *, shared: bool = False, wait_s: float = 0.0) -> bool:
-    """Lock an open file with flock, which ends with its holder; False if not in time."""
+    """Lock an open file with flock, until its holder ends; return False if not in time."""
     mode = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
     until = time.monotonic() + wait_s
     poll_s = _POLL_S
@@ -424,7 +424,7 @@ def lock_file(
 
     Also -1 if it does not exist and `flags` do not create it.
 
-    Raises: OSError if there can be no such file or lock.
+    Raises: OSError if the file cannot be opened or locked.
     """
     until = time.monotonic() + wait_s
     while True:

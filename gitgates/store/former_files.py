@@ -1,4 +1,4 @@
-"""Files of earlier versions, which are taken into the log of proofs once: evidence and metrics."""
+"""Import files of earlier versions, evidence and metrics, into the log of proofs, once."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _LOCK_WAIT_S = 3.0
 
 
 def take_in(path_abs: str, write: Callable[[list[dict[str, Any]]], None]) -> None:
-    """Hand over the proofs in a file, as fields by content, and empty it.
+    """Pass on the proofs in a file, as fields grouped by content, and empty the file.
 
-    Raises: OSError if that cannot be done now; then it stays.
+    Raises: OSError if that is not possible now; then the file stays.
     """
     # A hook of an earlier version may write at the same time.
     fd = lock_file(path_abs, wait_s=_LOCK_WAIT_S, flags=os.O_RDWR)
@@ -40,14 +40,14 @@ def take_in(path_abs: str, write: Callable[[list[dict[str, Any]]], None]) -> Non
             fields_by_content.setdefault(fields["content"], []).append(fields)
         for proofs in fields_by_content.values():
             write(proofs)
-        # Not removed: who waits for the lock to append would write to a file without a name.
+        # Not removed: a process that waits for the lock would append to a file without a name.
         os.ftruncate(fd, 0)
     finally:
         os.close(fd)
 
 
 def is_measured(entry: Fact) -> bool:
-    """Return whether an entry is one of numbers, whoever wrote it."""
+    """Return whether an entry has valid numbers, whoever wrote it."""
     numbers = entry.get("metrics")
     return (
         all(isinstance(entry.get(name), str) for name in ("gate", "commit", "tree", "time"))
@@ -57,7 +57,7 @@ def is_measured(entry: Fact) -> bool:
 
 
 def _evidence(lines: list[bytes]) -> Iterator[dict[str, Any]]:
-    """Read lines of hooks: version, time, tree, base, hook, configuration, ends of gates."""
+    """Read hooks' lines: version, time, tree, base, hook, configuration, and how gates ended."""
     for line in lines:
         fields = os.fsdecode(line).split("\t")
         if len(fields) != _FIELDS or fields[0] != _VERSION:

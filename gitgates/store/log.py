@@ -1,8 +1,8 @@
-"""Append-only logs, one JSON object a line: the session journals, the ledger, messages.
+"""Append-only logs, one JSON object per line: session journals, the ledger, messages.
 
-Nothing is ever rewritten; what is in a journal is folded into a state (session/facts.py). Hooks
-run side by side and are killed in the middle: each append is one write under the file's lock,
-reading waits for one that is under way, and a line that a killed one left torn is left out.
+Nothing is ever rewritten; a journal's entries are folded into a state (session/facts.py). Hooks run
+in parallel and may be killed at any time, so each append is one write under the file's lock, a
+reader waits for a write in progress, and a torn line is skipped.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 VERSION = 1
 FOLDER = "sessions"
 LEDGER = "ledger.jsonl"
-LOCK_WAIT_S = 3.0  # a lock is held for one write; longer only by a process that does not go on
+LOCK_WAIT_S = 3.0  # a lock is held for one write, unless its process hangs
 _LONGEST_NAME = 80
-_UNKNOWN = "unknown.session"  # no session's own name: those have no dot, or end in hex digits
+_UNKNOWN = "unknown.session"  # not a session's name, which has no dot, or ends in hex digits
 
 
 def append_lines(path_abs: str, make: Callable[[int, int], bytes]) -> None:
-    """Append whole lines to a file, all of them or none; other appends wait meanwhile.
+    """Append whole lines to a file, all of them or none; other appends wait.
 
-    `make` returns them, and is handed the locked file and its size.
+    `make` gets the locked file and its size, and returns the lines.
 
     Raises: OSError if they cannot be written.
     """
@@ -44,7 +44,7 @@ def append_lines(path_abs: str, make: Callable[[int, int], bytes]) -> None:
         size = os.fstat(fd).st_size
         lines = make(fd, size)
         if size and os.pread(fd, 1, size - 1) != b"\n":
-            lines = b"\n" + lines  # whoever wrote last was killed in the middle
+            lines = b"\n" + lines  # the last writer was killed while writing
         if os.write(fd, lines) != len(lines):
             os.ftruncate(fd, size)
             raise OSError(errno.ENOSPC, "no space left on the device", path_abs)
@@ -59,7 +59,7 @@ def read_lines(path_abs: str, start: int = 0) -> bytes:
     """
     try:
         with open(path_abs, "rb", buffering=0, opener=open_state) as file:
-            # Else half of what is being written is seen.
+            # Otherwise, half of a write in progress might be seen.
             lock_fd(file.fileno(), shared=True, wait_s=LOCK_WAIT_S)
             file.seek(start)
             return file.read()
@@ -68,9 +68,9 @@ def read_lines(path_abs: str, start: int = 0) -> bytes:
 
 
 def lines_of(path_abs: str) -> Iterator[bytes]:
-    """Yield the lines of a log with their line ends, without having all of it in memory.
+    """Yield a log's lines with their line ends, without reading all of it into memory.
 
-    None if it does not exist. Raises: OSError if it cannot be read.
+    Yields nothing if it does not exist. Raises: OSError if it cannot be read.
     """
     try:
         file = open(path_abs, "rb", opener=open_state)  # noqa: SIM115 - closed below
@@ -79,7 +79,7 @@ def lines_of(path_abs: str) -> Iterator[bytes]:
     with file:
         lock_fd(file.fileno(), shared=True, wait_s=LOCK_WAIT_S)  # as above
         length = os.fstat(file.fileno()).st_size
-        unlock_fd(file.fileno())  # whoever reads need not be quick
+        unlock_fd(file.fileno())  # so that a reader may take its time
         while length > 0 and (line := file.readline(length)):
             length -= len(line)
             yield line
@@ -88,9 +88,9 @@ def lines_of(path_abs: str) -> Iterator[bytes]:
 def parse_lines(lines: list[bytes]) -> list[Fact | None]:
     """Return the object of each line; None for one that is damaged or unknown."""
     try:
-        # At once, in half of the time: a session of a day has thousands of lines. What a torn one
-        # leaves open is closed by no other, because those are whole and no text has two lines: then
-        # each is read alone.
+        # All at once takes half the time, and a day's session has thousands of lines. No other line
+        # can complete a torn one, because the others are whole and no string spans two lines; then
+        # each line is parsed alone.
         objects = loads(b"[" + b",\n".join(lines) + b"]")
     except (ValueError, RecursionError):
         objects = []
@@ -102,24 +102,24 @@ def parse_lines(lines: list[bytes]) -> list[Fact | None]:
 
 
 def to_line(fact: Fact) -> bytes:
-    """Return an object as a line of such a file."""
+    """Return an object as a line of a log."""
     return dumps(fact).encode("ascii") + b"\n"
 
 
 def utc(stamp: float, *, milliseconds: bool = False) -> str:
-    """Return a time as ISO 8601 in UTC, as all that we write has it."""
+    """Return a time as ISO 8601 in UTC, the format of all times that we write."""
     seconds, thousandths = divmod(round(stamp * 1000), 1000)
     fraction = f".{thousandths:03d}" if milliseconds else ""
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}{fraction}Z"
 
 
 class Journal:
-    """The journal of one session of an agent in one worktree."""
+    """The journal of one agent session in one worktree."""
 
     def __init__(self, path_abs: str) -> None:
         self.path_abs = path_abs
-        self.torn = 0  # lines that the last reading dropped, torn or damaged
-        self.read_to = 0  # where the last reading has ended, and the next one begins
+        self.torn = 0  # torn or damaged lines that the last read skipped
+        self.read_to = 0  # where the last read ended, and the next one begins
 
     def append(self, *facts: Fact) -> None:
         """Append facts, all of them or none.
@@ -130,7 +130,7 @@ class Journal:
         append_lines(self.path_abs, lambda _fd, _size: lines)
 
     def append_and_read(self, *facts: Fact) -> list[Fact]:
-        """Append facts, all of them or none; return those since the last read, these included.
+        """Append facts, all or none; return all facts since the last read, including these.
 
         Raises: OSError if they cannot be written.
         """
@@ -157,7 +157,7 @@ class Journal:
         return self._parse(read_lines(self.path_abs)[:length])
 
     def is_intact(self) -> bool:
-        """Return whether the journal is as long as it was read: a gate may have removed it."""
+        """Return whether the journal is still as long as when read: a gate may have removed it."""
         try:
             return os.stat(self.path_abs).st_size >= self.read_to > 0
         except OSError:
@@ -179,7 +179,7 @@ class Journal:
 
 
 class EventLock:
-    """A lock on one event of a session: its second delivery waits until the first is answered."""
+    """A lock on one session event: a second delivery waits until the first is answered."""
 
     def __init__(self, journal: Journal, key: str) -> None:
         base = journal.path_abs.removesuffix(".jsonl")
@@ -203,18 +203,18 @@ class EventLock:
             try:
                 os.unlink(self._path_abs)
             except OSError:
-                return  # no harm: it is found, and locked, again
+                return  # no harm: the next holder locks the same file
             finally:
                 os.close(fd)
 
 
 def session_journal(state_abs: str, session: str) -> Journal:
-    """Return the session journal, named as its host names it."""
+    """Return a session's journal, by the host's id of the session."""
     return Journal(f"{state_abs}/{FOLDER}/{file_name(session)}.jsonl")
 
 
 def git_dir_of(path_abs: str) -> str:
-    """Return the git folder of the worktree that a journal is of."""
+    """Return the git folder of a journal's worktree."""
     return os.path.dirname(os.path.dirname(os.path.dirname(path_abs)))
 
 
@@ -231,12 +231,12 @@ def sessions(state_abs: str) -> list[str]:
             if name.endswith(".jsonl"):
                 journals.append((os.stat(path_abs).st_mtime_ns, path_abs))
         except FileNotFoundError:
-            continue  # somebody is tidying up
+            continue  # somebody is cleaning up
     return [path_abs for _changed, path_abs in sorted(journals)]
 
 
 def file_name(session: str) -> str:
-    """Return a file name for a session's id, which is opaque: any text makes one."""
+    """Return a file name for a session's id, which can be any text."""
     plain = "".join(
         [char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in session]
     )
@@ -248,7 +248,7 @@ def file_name(session: str) -> str:
 
 
 def write_ledger(shared_state_abs: str, what: str, fields: dict[str, object]) -> None:
-    """Append an entry to the ledger: what was skipped or overridden, in any worktree.
+    """Append an entry about something skipped or overridden to the ledger of all worktrees.
 
     Raises: OSError if it cannot be written.
     """
@@ -282,14 +282,14 @@ def _ours(fact: Any) -> Fact | None:  # noqa: ANN401 - as it comes from JSON
 
 
 def _stamped(facts: tuple[Fact, ...]) -> bytes:
-    """Return facts as lines of a journal, of now."""
+    """Return facts as journal lines with the current time."""
     stamp = int(time.time() * 1000) / 1000  # never later than it is
     head = {"v": VERSION, "t": stamp}
     return b"".join([to_line({**head, **fact}) for fact in facts])
 
 
 def _ended(text: bytes) -> bytes:
-    """Return lines with the newline that `append_lines` puts behind a torn one."""
+    """Return lines with the newline that `append_lines` adds after a torn one."""
     return text if text.endswith(b"\n") or not text else text + b"\n"
 
 
@@ -304,6 +304,6 @@ def _open(path_abs: str) -> int:
 
 def _make_folder(path_abs: str) -> None:
     folder_abs = os.path.dirname(path_abs)
-    # The state folder itself, too: makedirs gives its mode to the last folder alone.
+    # The state folder itself, too: makedirs gives its mode only to the last folder.
     make_folder(os.path.dirname(folder_abs))
     make_folder(folder_abs)

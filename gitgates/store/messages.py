@@ -1,8 +1,8 @@
-"""The message log of a repository: append-only, shared by its worktrees, one JSON object a line.
+"""A repository's message log: append-only, shared by its worktrees, one JSON object per line.
 
 An id counts hundredths of a second since the epoch, in Crockford's base 32: short, sortable, and
-with no letter that looks like a digit. Ids are given under the log's lock, each later than the one
-before: unique, and in the order of the lines.
+without letters that look like digits. Ids are assigned under the log's lock, each one greater than
+the last, so they are unique and in the order of the lines.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ FILE = "messages.jsonl"
 VERSION = 1
 MOST_TEXT = 1024 * 1024  # bytes, as UTF-8
 MOST_TOPIC = 200  # characters
-_LONGEST_EXCERPT = 40  # of what was given, in an error
+_LONGEST_EXCERPT = 40  # characters of input in an error
 _TAIL = 4096
 _NEWEST_BYTES = 1 << 20
-_FEW = 20  # ids that are looked for in each line, before it is parsed
+_FEW = 20  # up to so many ids are searched for in each line before it is parsed
 _AT_ONCE = 1000  # lines that are parsed together, which is quicker
 _TEXTS = ("id", "time", "topic", "text", "session", "agent", "commit", "branch")
 _TOPIC_HINT = "Use a name such as `build` or `review/parser`."
@@ -52,7 +52,7 @@ class Message(Record):
     agent: str = ""  # a sub-agent's id
     commit: str = ""  # that was checked out; empty: none yet
     branch: str = ""  # empty: none was checked out
-    dirty: bool = False  # there were changes, untracked files too; or git could not say
+    dirty: bool = False  # there were changes or untracked files, or git could not say
     data: Mapping[str, object] = {}  # what the message is about, by name
     refs: tuple[str, ...] = ()  # ids of other messages
 
@@ -61,14 +61,14 @@ class MessageLog(Record):
     """All messages, the oldest first."""
 
     messages: tuple[Message, ...]
-    lines: tuple[bytes, ...]  # of these messages, as the file has them
-    left_out: int  # lines that are torn, garbage, or of another version
+    lines: tuple[bytes, ...]  # of these messages, as in the file
+    left_out: int  # lines that are torn, damaged, or of another version
 
 
 def post(shared_state_abs: str, draft: Message) -> Message:
     """Append a message; return it with its id and time.
 
-    What is no Unicode in its texts is replaced by U+FFFD.
+    Anything in its texts that is not Unicode becomes U+FFFD.
 
     Raises: UsageError if topic, text or refs make no sense; StateError if the log cannot be
     written, or read for the refs.
@@ -121,7 +121,7 @@ def _find_all(shared_state_abs: str, message_ids: tuple[str, ...]) -> dict[str, 
         given: {unicode_only(given), normalise_id(unicode_only(given))} for given in message_ids
     }
     parts = [id_.encode() for ids in meant.values() for id_ in ids]
-    length = _NEWEST_BYTES  # most often, they are new ones
+    length = _NEWEST_BYTES  # usually, they are recent
     try:
         size = length_of(file_abs(shared_state_abs))
         while True:
@@ -142,7 +142,7 @@ def _find_all(shared_state_abs: str, message_ids: tuple[str, ...]) -> dict[str, 
 
 
 def read_newest(shared_state_abs: str, length: int) -> bytes:
-    """Return the whole lines in the last bytes of the log; all of a shorter one.
+    """Return the complete lines in the last bytes of the log; of a shorter log, all lines.
 
     Raises: OSError if it cannot be read.
     """
@@ -164,7 +164,7 @@ def read_log(shared_state_abs: str) -> MessageLog:
 
 
 def stream(shared_state_abs: str) -> Iterator[tuple[bytes, Message | None]]:
-    """Yield each line of the log without its end, and its message; None if it is not understood.
+    """Yield each line of the log without its newline, and its message, or None if invalid.
 
     Raises: StateError if the log cannot be read.
     """
@@ -195,7 +195,7 @@ def parse_log(raw: bytes) -> MessageLog:
 
 
 def message_at(line: bytes) -> Message | None:
-    """Return the message of one line; None if it is not understood."""
+    """Return the message in a line; None if the line is invalid."""
     return _message(parse_lines([line])[0])
 
 
@@ -241,11 +241,11 @@ def normalise_id(typed: str) -> str:
 
 
 def unicode_only(text: str) -> str:
-    """Replace each surrogate by U+FFFD."""
+    """Replace each surrogate with U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Bytes that are no UTF-8 came as lone surrogates, which no other program could read.
+        # Bytes that were not UTF-8 became lone surrogates, which no other program could read.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
@@ -296,7 +296,7 @@ def _existing_ids(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ..
 
 
 def _last_number(fd: int, size: int) -> int:
-    """Return the number of the newest id of ours in the file; 0: there is none."""
+    """Return the number of our newest id in the file; 0 if there is none."""
     length = _TAIL
     while True:
         start = max(size - length, 0)

@@ -1,7 +1,7 @@
-"""State of another user: report the owner, and the command that fixes it.
+"""State that belongs to another user: report the owner, and the command that fixes it.
 
-It comes from a repository that a group shares without core.sharedRepository, and from one
-`sudo git commit`. Cold: loaded if something is wrong, or looked at.
+It comes from a repository that a group shares without core.sharedRepository, or from a single
+`sudo git commit`. Cold: loaded only if something is wrong, or on request.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ def denied(error: BaseException) -> StateError | None:
     path_abs = os.fsdecode(error.filename)
     before, name, _rest = path_abs.rpartition(_FOLDER)
     if not name or not os.path.lexists(f"{before}{name}"):
-        return None  # nobody's state: a place where none can be made
+        return None  # not state, but a place where none can be created
     what = f"{path_abs}: cannot be read or written: {error.strerror}"
     return StateError(*_whose(what, path_abs))
 
 
 def require_access(folder_abs: str) -> None:
-    """Refuse to say that there is nothing if nothing can be seen.
+    """Check that a state folder can be read, so that it is not reported as empty.
 
-    Raises: StateError if a folder of our state is there, and cannot be read.
+    Raises: StateError if it exists but cannot be read.
     """
     if os.path.isdir(folder_abs) and not os.access(folder_abs, os.R_OK | os.X_OK):
         raise StateError(*_whose(f"{folder_abs}: cannot be read", folder_abs))
 
 
 def _whose(what: str, path_abs: str) -> tuple[str, str]:
-    """Return what is wrong, with the owner of the state folder, and the command that fixes it."""
+    """Return what is wrong, with the state folder's owner, and the command that fixes it."""
     before, name, _rest = path_abs.rpartition(_FOLDER)
     folder_abs = f"{before}{name}"
     fix = fix_owner_command(folder_abs)
@@ -46,7 +46,7 @@ def _whose(what: str, path_abs: str) -> tuple[str, str]:
 
 
 def owner_of(path_abs: str) -> str:
-    """Return the name of who owns a file, or the folder that it would be in."""
+    """Return the name of the owner of a file, or of the folder where it would be."""
     while not os.path.lexists(path_abs):  # or it cannot be seen
         path_abs = os.path.dirname(path_abs)
     return _name(os.lstat(path_abs).st_uid)

@@ -1,10 +1,10 @@
-"""Proofs: how gates have ended on which content, in one append-only log for all worktrees.
+"""Proofs: how gates ended on which content, in one append-only log for all worktrees.
 
-Whoever has run a gate writes here; the evidence of commits, numbers over time, baselines and what
-is reused are views of it. The log lies in 256 files below `proofs/` of the shared state folder, by
-content, so that a lookup reads as much after a year as after a day, and all gates of a run are one
-append. Each file is bounded, and its older half goes first. A line is fields, separated by tabs,
-and a hash of them: one that is torn, damaged or of another version is no proof.
+Every run of a gate is written here; commits' evidence, numbers over time, baselines and reuse are
+views of the log. It is in 256 files below `proofs/` in the shared state folder, by content, so that
+a lookup reads no more after a year than after a day, and all gates of a run are one append. Each
+file is bounded, and drops its older half. A line has fields, separated by tabs, and their hash: a
+line that is torn, damaged or of another version is not a proof.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 FOLDER = "proofs"
 _FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
-BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else has proved
+BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else proved
 _VERSION = "4"
-# → number of fields; an older line has the first of them.
+# Version → number of fields; an older line has only the first ones.
 _VERSIONS = {"2": 13, "3": 16, _VERSION: 17}
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
-_MOST_FAILURES = 16 << 10  # bytes of them in a line; if more, without titles, or not known
+_MOST_FAILURES = 16 << 10  # bytes in a line; if there are more, titles or all are dropped
 _HASH_KEYS = (1, 2)  # of 64 bits each
-_END = 18  # bytes of a hash, and what is before and behind it
+_END = 18  # bytes of a hash, with its tab and newline
 _DURATIONS = "durations"
 _MOST_DURATIONS = 500
-_LEAST_S = 0.1  # by which a duration has to differ to be recorded
+_LEAST_S = 0.1  # a smaller difference in duration is not recorded
 _UNSAFE = str.maketrans("\t\n\r\0", "    ")
 
 
@@ -56,41 +56,41 @@ class Proof(Record):
     duration_s: float = 0.0
     hook: str = ""
     root_abs: str = ""  # the worktree that it ran in
-    key: str = ""  # a digest of all that its result depends on, but content; empty: not reused
-    definition: str = ""  # a digest of what the gate does, as it is configured
+    key: str = ""  # a digest of what its result depends on besides content; empty: not reused
+    definition: str = ""  # a digest of the gate's configuration
     base: str = ""  # the commit or tree that paths were compared with; empty: none
     config: str = ""  # the configuration's digest, if the hook let the tree be committed
-    numbers: Mapping[str, float] = {}  # that it has measured
+    numbers: Mapping[str, float] = {}  # that it measured
     failures: tuple[tuple[str, str], ...] = ()  # fingerprint and title; empty: not known
-    # A key of the pass that means the same on any machine (of an earlier version some, between
-    # spaces); of one that somebody else has proved, a digest of who was believed.
+    # A key of the pass that is equal on every machine (in earlier versions several, separated by
+    # spaces); for a pass that somebody else proved, a digest of who was believed.
     shared: str = ""
-    # Not empty: it saw exactly the tree, on this machine, so that others may believe it. Earlier
+    # Not empty: it saw exactly the tree, on this machine, so others may believe it. Earlier
     # versions had a digest of the programs here.
     exact: str = ""
-    # agent: it ran in a session of one; ci; BELIEVED and an identity: it ran on the machine of that
-    # signer, and is not to be signed again; empty: a person, or not known.
+    # agent: it ran in an agent's session; ci; BELIEVED and an identity: it ran on that signer's
+    # machine, and must not be signed again; empty: a person, or unknown.
     maker: str = ""
     action_digest: str = ""  # the digest of what ran on a server; empty: it ran here
 
 
 def digest(*parts: bytes | str) -> str:
-    """Return 32 hex digits that stand for some texts, in this order."""
+    """Return a digest of texts in this order, as 32 hex digits."""
     texts = [
         part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part for part in parts
     ]
     content = b"".join(b"%d:%b" % (len(text), text) for text in texts)
-    # The hash of .pyc files, which needs no import; twice, because 64 bits may collide.
+    # The hash for .pyc files, which needs no import; twice, because 64 bits may collide.
     return b"".join(_imp.source_hash(key, content) for key in _HASH_KEYS).hex()
 
 
 def definition_of(gate: Gate) -> str:
-    """Return a digest of what decides how a gate ends on a content, and what it measures."""
+    """Return a digest of what decides how a gate ends on given content, and what it measures."""
     return digest(repr(definition(gate)))
 
 
 def definition(gate: Gate) -> tuple[object, ...]:
-    """Return what decides how a gate ends on a content, and what it measures."""
+    """Return what decides how a gate ends on given content, and what it measures."""
     runs = (gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.git_env)
     sees = (gate.files, gate.exclude, gate.pass_files, gate.pass_hook_input, gate.writes)
     types = (gate.types, gate.types_or) if gate.types or gate.types_or else ()
@@ -100,7 +100,7 @@ def definition(gate: Gate) -> tuple[object, ...]:
 
 
 def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: ANN401 - as they are
-    """Return a proof of how a gate has ended just now, with more fields."""
+    """Return a proof of how a gate has just ended, with more fields."""
     return Proof(
         gate=gate.name,
         duration_s=result.duration_s,
@@ -111,21 +111,21 @@ def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: A
 
 
 def append(shared_state_abs: str, proofs: Sequence[Proof]) -> None:
-    """Append proofs about one content to the log. Raises: OSError if it cannot be written."""
+    """Append proofs about the same content to the log. Raises: OSError if it cannot be written."""
     if proofs:
         lines = b"".join(map(_line, proofs))
         append_bounded(_file(shared_state_abs, proofs[0].content), lines, _LARGEST)
 
 
 def find_pass(shared_state_abs: str, gate: str, content: str, key: str) -> Proof | None:
-    """Return the pass of a gate on a content that may be reused; None if it has failed since."""
+    """Return a gate's pass on content that may be reused; None if it has failed since."""
     of_gate = (proof for proof in reversed(_read(shared_state_abs, content)) if proof.gate == gate)
     newest = next((proof for proof in of_gate if proof.key == key), None)
     return newest if newest and newest.status == "passed" else None
 
 
 def of_content(shared_state_abs: str, content: str) -> list[Proof]:
-    """Return all proofs about a content, oldest first."""
+    """Return all proofs about content, oldest first."""
     _take_in_former(shared_state_abs)
     return _read(shared_state_abs, content)
 
@@ -133,12 +133,12 @@ def of_content(shared_state_abs: str, content: str) -> list[Proof]:
 def read_all(
     shared_state_abs: str, marks: dict[str, tuple[int, bytes]] | None = None
 ) -> Iterator[Proof]:
-    """Yield all proofs, those of one content oldest first.
+    """Yield all proofs; for the same content, oldest first.
 
-    `marks`: where each file was read to, and the bytes before; only what follows is yielded, and
-    they are moved on. A file whose older half has gone since then is read again.
+    `marks`: where the last read of each file ended, and the bytes before; only what follows is
+    yielded, and the marks are updated. A file whose older half was dropped since is read again.
 
-    Raises: PermissionError if it may not be read.
+    Raises: PermissionError if a file may not be read.
     """
     _take_in_former(shared_state_abs)
     marks = {} if marks is None else marks
@@ -166,17 +166,17 @@ def read_all(
 
 
 def durations(shared_state_abs: str) -> dict[str, float]:
-    """Return gate → seconds that it took when it last ran, more or less, in any worktree."""
+    """Return gate → roughly how many seconds its last run took, in any worktree."""
     return read_cached(f"{shared_state_abs}/{FOLDER}/{_DURATIONS}") or {}
 
 
 def remote_name(gate: str) -> str:
-    """Return the name by which it is recorded how long a gate takes on a server."""
+    """Return the name under which a gate's duration on a server is recorded."""
     return f"{gate}\nremote"
 
 
 def note_durations(shared_state_abs: str, seconds_by_gate: Mapping[str, float]) -> None:
-    """Record how long gates took. What differs little from before is not written."""
+    """Record how long gates took, if that differs noticeably from before."""
     known = durations(shared_state_abs)
     news = {
         gate: seconds
@@ -224,7 +224,7 @@ def _take_in_former(shared_state_abs: str) -> None:
                 lambda many: append(shared_state_abs, [Proof(**fields) for fields in many]),
             )
         except OSError:
-            continue  # it is tried again by whoever reads next
+            continue  # the next reader tries again
 
 
 def _line(proof: Proof) -> bytes:

@@ -1,20 +1,20 @@
-"""The rescue folder: stashed work of the person, and the journal that restores it.
+"""The rescue folder: the person's stashed work, and the journal that restores it.
 
-    rescue/journal     every path, what it was and what was put in its place; synced before any move
-    rescue/saved/N     what the person had there, as it was
+    rescue/journal     each path, what it was and what replaced it; synced before any move
+    rescue/saved/N     the person's file, as it was
     rescue/shown/…     what is being committed, until it is put in place
-    rescue/out/N       what was found in place when the person's was restored
-    rescue/groups      the process groups of the gates that were started
+    rescue/out/N       what was in place when the person's file was restored
+    rescue/groups      the process groups of the started gates
 
-The journal is there exactly as long as something may have to be restored. Texts without one, or
-with one that is damaged, are named and left alone.
+The journal exists exactly as long as something may have to be restored. Files without a journal, or
+with a damaged one, are reported and left alone.
 
-    restored/TOKEN/N         a second link to what was restored, for a day
-    restored/TOKEN/journal   the journal of that run
-    restored/TOKEN/killed    if that run was killed, and another one has restored
+    restored/TOKEN/N         a second link to a restored file, for a day
+    restored/TOKEN/journal   that run's journal
+    restored/TOKEN/killed    if that run was killed, and another one restored its files
 
-A git command that has read a tree with stashed files may write it after they were restored, and
-nobody else has their bytes then (worktree/restored.py).
+A git command that read a tree while files were stashed may write it after they were restored; then
+nothing else has their bytes (worktree/restored.py).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 VERSION = 2
 KILLED = "killed"
 _MARK = b"\ncrc32 "
-# A file system without hard links, a file of somebody else's (fs.protected_hardlinks), too many.
+# No hard links on this file system, somebody else's file (fs.protected_hardlinks), too many links.
 _NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK)
 RESTORED_S = 24 * 3600.0
 _MOST_RESTORED = 50  # runs
-_MOST_RESTORED_BYTES = 1 << 30  # of files that nobody else has any more
+_MOST_RESTORED_BYTES = 1 << 30  # of files that have no other link left
 _LARGE = 1 << 20  # bytes of one run
 
 
@@ -55,11 +55,11 @@ class StashedPath(Record):
     """One stashed path of the working tree."""
 
     path: str
-    saved: str = ""  # the number in saved/; empty: nothing was there
+    saved: str = ""  # its number in saved/; empty: nothing was there
     blob: str = ""  # the staged content that is put in its place; empty: nothing
-    staged_digest: str = ""  # `digest` of that
-    mode: int = 0  # of that
-    digest: str = ""  # of what is saved; empty: not known
+    staged_digest: str = ""  # `digest` of the staged content
+    mode: int = 0  # of the staged content
+    digest: str = ""  # of what is saved; empty: unknown
 
 
 class StashJournal(Record):
@@ -69,10 +69,10 @@ class StashJournal(Record):
     pid: int
     started: str  # for people
     entries: tuple[StashedPath, ...] = ()
-    made_folders: tuple[str, ...] = ()  # those that are only there for what is shown
-    git_locks: Mapping[str, int] = {}  # as in worktree/locks.py, with the next
+    made_folders: tuple[str, ...] = ()  # folders that exist only for what is shown
+    git_locks: Mapping[str, int] = {}  # these two: see worktree/locks.py
     git_pid: int = 0
-    token: str = ""  # what gates of this run have as GITGATES_RUN
+    token: str = ""  # GITGATES_RUN in this run's gates
 
 
 class Rescue(Record):
@@ -81,7 +81,7 @@ class Rescue(Record):
     folder_abs: str
 
     def at(self, *parts: str) -> str:
-        """Return a path in it."""
+        """Return a path in the folder."""
         return "/".join((self.folder_abs, *parts))
 
     def is_in_use(self) -> bool:
@@ -115,20 +115,20 @@ class Rescue(Record):
     def read(self) -> StashJournal:
         """Read the journal. Cold: only a run that did not end loads `ast`.
 
-        Raises: StateError if it cannot be understood; nothing has been touched then.
+        Raises: StateError if it cannot be understood; then nothing was touched.
         """
         import ast
 
         try:
             with open(self.at("journal"), "rb", opener=open_state) as file:
                 text, mark, rest = file.read().partition(_MARK)
-            # First: whatever else a later version may write.
+            # First, because a later version may write anything else.
             written_version = text.removeprefix(b"{'v': ").partition(b",")[0]
             if written_version.isdigit() and int(written_version) > VERSION:
                 raise self._other_version(int(written_version))
             fields = ast.literal_eval(text.decode("ascii"))
             version = fields.pop("v")
-            # Without entries there is none, nor was there at first.
+            # Journals without entries have no checksum, nor had the first versions.
             is_plain = not fields["entries"] or (version == 1 and not mark)
             is_whole = is_plain or mark + rest == _checksum(text)
             _require(is_whole, "it is damaged: its checksum is wrong")
@@ -152,9 +152,9 @@ class Rescue(Record):
         )
 
     def forget(self, restored: Rescue) -> str:
-        """Remove the journal: everything is restored. Return what `discard` returns.
+        """Remove the journal, because everything is restored. Return what `discard` returns.
 
-        It is moved to the second links, if there are any.
+        If there are second links, the journal is moved to them.
         """
         try:
             os.rmdir(restored.folder_abs)  # unless there is a second link in it
@@ -167,8 +167,8 @@ class Rescue(Record):
     def discard(self) -> str:
         """Remove what gitgates owns.
 
-        A text that is still in the folder, whatever the reason, is not removed: the folder stays,
-        under the name that is returned.
+        If a person's file is still in the folder, whatever the reason, the folder stays under the
+        name that is returned.
         """
         if not os.path.isdir(self.folder_abs):
             return ""
@@ -193,7 +193,7 @@ class Rescue(Record):
     def note_group(self, pid: int) -> None:
         """Record the process group of a gate.
 
-        Raises: StateError if that is not possible: after a kill, nobody could end it.
+        Raises: StateError if that is not possible, because after a kill nobody could end it.
         """
         try:
             with open(self.at("groups"), "ab", buffering=0, opener=open_state) as file:
@@ -215,14 +215,15 @@ class Rescue(Record):
 
 
 def restored_folder(state_abs: str, token: str) -> Rescue:
-    """Return the folder of the second links to what a run, or a rollback, restores."""
+    """Return the folder for second links to the files that a run or a rollback restores."""
     return Rescue(f"{state_abs}/restored/{token or f'{os.getpid()}.{time.time_ns()}'}")
 
 
 def prune_restored(state_abs: str, now_s: float | None = None, *, with_sizes: bool = True) -> int:
-    """Remove the second links of runs of over a day ago, and too many; return of how many runs.
+    """Remove the second links of old or too many runs; return of how many runs.
 
-    `with_sizes`: also too large ones, which costs a look at each. What cannot be removed stays.
+    `with_sizes`: also of too large ones, which must look at each file. What cannot be removed
+    stays.
     """
     now = time.time() if now_s is None else now_s
     folder_abs, removed, unlinked = f"{state_abs}/restored", 0, 0
@@ -240,19 +241,19 @@ def prune_restored(state_abs: str, now_s: float | None = None, *, with_sizes: bo
 
 
 def restored_s(token: str) -> float:
-    """Return when the run began that a folder of second links is named after."""
+    """Return when the run of a folder of second links began, by the folder's name."""
     nanoseconds = token.rpartition(".")[2]
     return int(nanoseconds) / 1e9 if nanoseconds.isdecimal() else 0.0
 
 
 def is_large(journal: StashJournal) -> bool:
-    """Return whether what a run has stashed is so large that the sizes of all count."""
+    """Return whether a run stashed so much that the sizes of all runs must be checked."""
     sizes = [entry.digest.partition(" ")[0] for entry in journal.entries]
     return sum(int(size) for size in sizes if size.isdecimal()) > _LARGE
 
 
 def _unlinked_bytes(folder_abs: str) -> int:
-    """Return the size of the files of a folder that have no other name."""
+    """Return the size of the files in a folder that have no other link."""
     stats = [entry.stat(follow_symlinks=False) for entry in os.scandir(folder_abs)]
     return sum(status.st_size for status in stats if status.st_nlink == 1)
 
@@ -265,10 +266,9 @@ def _as_bytes(journal: StashJournal) -> bytes:
 
 
 def _journal_of(version: int, fields: dict[str, Any]) -> StashJournal:
-    """Return the journal of any version so far; raises TypeError and the like if it is none.
+    """Return a journal of any version so far; raises TypeError and others if it is not one.
 
-    The first journals identified git's locks by their inodes. Those are dropped: git itself names
-    the locks.
+    The first journals identified git's locks by inode; those are dropped.
     """
     if not isinstance(fields.get("git_locks", {}), dict):
         fields["git_locks"] = {}
@@ -281,7 +281,7 @@ def _journal_of(version: int, fields: dict[str, Any]) -> StashJournal:
 
 
 def _first_entry(root_abs: str, plain: tuple[Any, ...]) -> StashedPath:
-    """Return an entry of version 1, which had inode, size, time and mode of what is shown."""
+    """Return an entry of version 1, which had the shown file's inode, size, time and mode."""
     path, saved, blob, mark, *saved_digest = plain
     path_abs, staged_digest = f"{root_abs}/{path}", ""
     try:
@@ -289,14 +289,14 @@ def _first_entry(root_abs: str, plain: tuple[Any, ...]) -> StashedPath:
         is_shown = (now.st_ino, now.st_size, now.st_mtime_ns, now.st_mode) == mark
         staged_digest = digest(path_abs) if blob and is_shown else ""
     except OSError:
-        pass  # nothing is there
+        pass  # it does not exist
     return StashedPath(
         path, saved, blob, staged_digest=staged_digest, mode=mark[3], digest="".join(saved_digest)
     )
 
 
 def _checksum(text: bytes) -> bytes:
-    import zlib  # a run that hides nothing, only notes git's locks, does without
+    import zlib  # not needed by a run that stashes nothing and only records git's locks
 
     return _MARK + b"%08x\n" % zlib.crc32(text)
 
@@ -307,8 +307,8 @@ def _require(is_so: bool, why: str) -> None:  # noqa: FBT001 - as in `assert`
 
 
 def digest(path_abs: str) -> str:
-    """Return size and checksum of a file or link; empty if it cannot be read, or is neither."""
-    import zlib  # only a run that hides something pays for it
+    """Return the size and checksum of a file or link; empty if it is neither, or unreadable."""
+    import zlib  # only needed by a run that stashes something
 
     try:
         mode = os.lstat(path_abs).st_mode
@@ -340,8 +340,8 @@ def read_file(path_abs: str) -> bytes:
 def move_aside(source_abs: str, target_abs: str) -> None:
     """Move a file, link or folder to an unused name.
 
-    On one file system this is a rename, so the inode, its times and its other names stay; to
-    another one the content is copied and synced first.
+    On the same file system this is a rename, so the inode, its times and its other links stay; for
+    another file system, the content is copied and synced first.
 
     Raises: OSError if it cannot be moved; then the source is still there.
     """
@@ -359,14 +359,14 @@ def move_into_place(source_abs: str, target_abs: str, second_abs: str = "") -> N
 
     `second_abs`: where a second link to it stays, if that is possible.
 
-    Raises: FileExistsError if somebody put something there first; then nothing has changed.
+    Raises: FileExistsError if something is already there; then nothing has changed.
     """
     try:
         os.link(source_abs, target_abs, follow_symlinks=False)
     except FileExistsError:
         raise
     except OSError as error:
-        if error.errno in _NO_LINK:  # which is also what a folder answers
+        if error.errno in _NO_LINK:  # also if it is a folder
             _rename_to_free(source_abs, target_abs, second_abs)
             return
         if error.errno != errno.EXDEV:
@@ -376,7 +376,7 @@ def move_into_place(source_abs: str, target_abs: str, second_abs: str = "") -> N
 
 
 def set_aside(source_abs: str, second_abs: str) -> None:
-    """Move a file to where it stays; remove it where there is no such place."""
+    """Move a file to where it stays; remove it if there is no such place."""
     if second_abs:
         try:
             os.rename(source_abs, second_abs)
@@ -388,21 +388,21 @@ def set_aside(source_abs: str, second_abs: str) -> None:
 
 
 def _rename_to_free(source_abs: str, target_abs: str, second_abs: str) -> None:
-    # The second best: between the look and the rename lies a moment.
+    # Second best: somebody could create the file between the check and the rename.
     if os.path.lexists(target_abs):
         raise FileExistsError(errno.EEXIST, "exists", target_abs)
     try:
         if second_abs and not os.path.lexists(second_abs):
             _copy_tree(source_abs, second_abs)
     except OSError:
-        pass  # to have a copy is good, to have the work back is better
+        pass  # getting the work back matters more than the copy
     os.rename(source_abs, target_abs)
 
 
 def _copy_tree(source_abs: str, target_abs: str) -> None:
-    """Link what a folder holds into a new one, or copy it; copy a file or link.
+    """Link or copy a folder's files into a new folder; copy a file or link.
 
-    What is neither a file nor a link, such as a socket, is left out.
+    Anything else, such as a socket, is left out.
     """
     if not stat.S_ISDIR(os.lstat(source_abs).st_mode):
         _copy(source_abs, target_abs)
@@ -424,8 +424,8 @@ def partial_name(target_abs: str) -> str:
 def _copy(source_abs: str, target_abs: str) -> None:
     """Copy a file or link to an unused name, with its mode and times, and sync it.
 
-    Under that name it is whole from the first moment: half a copy, left by a kill, could be taken
-    for somebody's text.
+    Under that name, it is complete from the start: half a copy, left by a kill, could be taken for
+    somebody's file.
     """
     status = os.lstat(source_abs)
     if stat.S_ISLNK(status.st_mode):

@@ -1,12 +1,12 @@
-"""One folder a run, for its logs and results; the oldest go when there are many.
+"""One folder per run, for its logs and results; the oldest are removed if there are many.
 
     runs/<run-id>/result.json, summary.md   the outcome: see report/artifacts.py
     runs/<run-id>/logs/<gate>.log           of the first attempt
-    runs/<run-id>/logs/attempt-2/…          of the next one of the same cycle
+    runs/<run-id>/logs/attempt-2/…          of the next attempt in the same cycle
     runs/<run-id>/open                      failures went back to an agent: another attempt may come
 
-A run id ends with the process that writes the first attempt: while that lives, and for a day while
-another attempt may come, nobody prunes the folder.
+A run id ends with the id of the process that writes the first attempt. Nobody prunes the folder
+while that process lives, or for a day if another attempt may come.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gitgates.store.files import make_folder, open_state, remove_tree
 
 OPEN = "open"
 AT_ONCE = 10  # runs that a hook removes
-_SEEN_AT_ONCE = 1000  # beside those that it keeps
+_SEEN_AT_ONCE = 1000  # in addition to those that it keeps
 _LONGEST_NAME = 200  # bytes; most file systems take 255
 _CUT = 60  # characters, of up to three bytes each
 _OWN_LINKS = 2
@@ -29,7 +29,7 @@ _LAST = [0]  # the time of this process's newest run, in microseconds
 
 
 def new_run(state_abs: str) -> str:
-    """Return the folder of a new run. Names sort by time, and no two runs have the same."""
+    """Return the folder of a new run. Names sort by time, and are unique."""
     now = _LAST[0] = max(time.time_ns() // 1000, _LAST[0] + 1)
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now // 1_000_000))
     return f"{state_abs}/runs/{stamp}.{now % 1_000_000:06}Z-{os.getpid()}"
@@ -62,7 +62,7 @@ def discard_stdin(path_abs: str) -> None:
 
 
 def make(run_abs: str) -> None:
-    """Make the folder of a run. If nothing can be written the run goes on, without logs."""
+    """Make a run's folder. If it cannot be written, the run goes on without logs."""
     try:
         make_folder(run_abs)
     except OSError:
@@ -70,31 +70,31 @@ def make(run_abs: str) -> None:
 
 
 def run_of(logs_abs: str) -> str:
-    """Return the folder of a run by its folder of logs, or that of an attempt."""
+    """Return a run's folder, by its folder of logs or an attempt's."""
     return logs_abs.rpartition("/logs")[0]
 
 
 def log_abs(logs_abs: str, gate: str, again: int) -> str:
-    """Return the log file of one gate. Every gate name makes a file name, and no two the same.
+    """Return a gate's log file. Every gate name has its own file name.
 
-    That holds even if the disk takes `Lint` and `lint` for one name: a name with capitals gets a
-    number. It depends on the name alone, so a gate's log is called the same in each run.
+    That holds even on a disk that ignores case: a name with capitals gets a number, which depends
+    only on the name, so a gate's log has the same name in every run.
     """
     safe = "".join([char if char.isalnum() or char in "-_ " else _escape(char) for char in gate])
     is_long = len(os.fsencode(safe)) > _LONGEST_NAME
     if is_long or gate != gate.casefold():
         import zlib  # seldom needed
 
-        # What is cut off, or not told apart, is stood for by a number that only this name has, as
-        # good as always. The sign before it is escaped wherever a name has it.
+        # A number, unique in practice, replaces what is cut off or ignored. The `+` before it is
+        # escaped wherever a name has one.
         safe = f"{safe[:_CUT] if is_long else safe}+{zlib.crc32(os.fsencode(gate)):08x}"
     return f"{logs_abs}/{safe}{f'.{again}' if again else ''}.log"
 
 
 def run_ids(state_abs: str, most: int = sys.maxsize) -> list[str]:
-    """Return the names of all runs, or of some, oldest first.
+    """Return the names of all runs, or of at most `most`, oldest first.
 
-    Raises: PermissionError if they are another user's.
+    Raises: PermissionError if they belong to another user.
     """
     try:
         entries = os.scandir(f"{state_abs}/runs")
@@ -116,16 +116,16 @@ def meant_by(text: str, names: list[str]) -> str:
 
 
 def prune(state_abs: str, keep: int, spare_abs: str = "", *, most: int = AT_ONCE) -> int:
-    """Remove all but the newest runs, the oldest first; return how many went.
+    """Remove all runs except the `keep` newest, the oldest first; return how many were removed.
 
-    At most `most`, and by default of some only, so no hook does so for long: what is left goes with
-    the next ones. Those that somebody writes to stay, `spare_abs`, and those of a cycle that may go
-    on. So does what cannot be removed.
+    Removes at most `most`, by default so few that no hook takes long: the next hooks remove the
+    rest. Runs that somebody still writes to, `spare_abs`, and runs whose cycle may go on stay. So
+    does what cannot be removed.
     """
     try:
         if _has_at_most(f"{state_abs}/runs", keep):
             return 0
-        # None but the newest of some is one of the newest of all.
+        # The newest of all are among the newest of any selection that contains them.
         names = run_ids(state_abs, keep + _SEEN_AT_ONCE if most == AT_ONCE else sys.maxsize)
     except OSError:
         return 0
@@ -145,20 +145,20 @@ def prune(state_abs: str, keep: int, spare_abs: str = "", *, most: int = AT_ONCE
 
 
 def _has_at_most(folder_abs: str, count: int) -> bool:
-    """Return whether a folder is known to have at most so many folders, without reading it.
+    """Return whether a folder is known to have at most `count` subfolders, without reading it.
 
-    Most file systems count a link for each, beside two for itself.
+    Most file systems count a link for each, and two for the folder itself.
     """
     return _OWN_LINKS <= os.stat(folder_abs).st_nlink <= count + _OWN_LINKS
 
 
 def _escape(char: str) -> str:
-    # Of one length for each byte: "%2713" could be one sign, or another one before "13".
+    # Fixed length per byte: otherwise, "%2713" could be one character, or another before "13".
     return "".join(f"%{byte:02X}" for byte in os.fsencode(char))
 
 
 def _is_under_way(run_abs: str) -> bool:
-    """Return whether another process writes to a run, or one has the number of that."""
+    """Return whether another process writes to a run, or has the same id as its writer."""
     pid = run_abs.rpartition("-")[2]
     if not pid.isdigit() or int(pid) in (0, 1, os.getpid()) or not _is_young(run_abs):
         return False
@@ -166,7 +166,7 @@ def _is_under_way(run_abs: str) -> bool:
 
 
 def process_lives(pid: int) -> bool:
-    """Return whether a process has this number."""
+    """Return whether a process with this id exists."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

@@ -1,9 +1,9 @@
 """Numbered folders, each used by one run at a time and kept for the next.
 
-Beside the folder N lie N.lock (held by whoever uses it), N.index (git's index of what is in it),
-N.state (what is in it; not there while that changes, so a killed run is seen), N.log (of what was
-installed there), N.mark (which whatever is started there has in its environment) and, if other
-machines count, N.content (digests of its files).
+Beside the folder N are N.lock (held by the run that uses it), N.index (git's index of its files),
+N.state (what is in it; missing while that changes, which reveals a killed run), N.log (what was
+installed there), N.mark (in the environment of every process started there) and, if other machines
+count, N.content (digests of its files).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from gitgates.store.files import (
 
 KEPT_FREE = 4
 KEPT_S = 14 * 24 * 3600.0
-KEPT_BYTES = 20 << 30  # of all; the first one stays, whatever its size
+KEPT_BYTES = 20 << 30  # in total; the first one stays, whatever its size
 _MOST = 64
 
 
 def content_file(folder_abs: str) -> str:
-    """Return the file with the digests of what is in a folder."""
+    """Return the file with the digests of a folder's files."""
     return f"{folder_abs}.content"
 
 
@@ -63,14 +63,14 @@ class Slot:
         replace_cached(self._state_abs, state, sync=False)
 
     def empty(self) -> None:
-        """Remove everything that is in it.
+        """Remove everything in it.
 
         Raises: StateError if that is not possible.
         """
         self.begin()
         try:
             remove_file(self.index_abs)
-            remove_file(f"{self.index_abs}.lock")  # of a git that was killed
+            remove_file(f"{self.index_abs}.lock")  # left by a killed git
             remove_file(content_file(self.folder_abs))
             remove_file(self.log_abs)
             if os.path.lexists(self.folder_abs):
@@ -82,13 +82,13 @@ class Slot:
             ) from error
 
     def mark(self) -> str:
-        """Return a mark for what is started in it, which is kept until `release`."""
+        """Return a mark for processes started in it; the mark is kept until `release`."""
         text = f"{os.getpid()}.{time.time_ns()}"
         replace_file(self._mark_abs, text.encode(), sync=False)
         return text
 
     def left_mark(self) -> str:
-        """Return the mark of somebody who was killed, or whose machine was; empty: of nobody."""
+        """Return the mark that a killed run left; empty if there is none."""
         return os.fsdecode(read_state(self._mark_abs) or b"")
 
     def release(self) -> None:
@@ -121,7 +121,7 @@ def take_slot(folder_abs: str) -> Slot:
 
 
 def _is_others(folder_abs: str, number: int) -> bool:
-    """Return whether another user of a shared repository has made this folder, or its lock."""
+    """Return whether another user of a shared repository made this folder or its lock."""
     for path_abs in (f"{folder_abs}/{number}", f"{folder_abs}/{number}.lock"):
         try:
             if os.lstat(path_abs).st_uid != os.geteuid():
@@ -132,10 +132,10 @@ def _is_others(folder_abs: str, number: int) -> bool:
 
 
 def prune_slots(folder_abs: str, kept: int = KEPT_FREE) -> int:
-    """Remove unused folders that are too many, too large or old; return how many.
+    """Remove unused folders if they are too many, too large or too old; return how many.
 
-    `kept`: how many may stay. Only those to remove are locked, as whoever finds one locked
-    takes another one. What cannot be removed stays.
+    `kept`: how many may stay. Only folders to remove are locked, because a run that finds one
+    locked takes another one. What cannot be removed stays.
     """
     removed = total = 0
     for count, each in enumerate(kept_slots(folder_abs), 1):
@@ -163,15 +163,15 @@ def prune_slots(folder_abs: str, kept: int = KEPT_FREE) -> int:
 
 
 class KeptSlot(Record):
-    """A folder that is there."""
+    """An existing folder."""
 
     folder_abs: str
-    size_bytes: int  # as it was recorded
+    size_bytes: int  # as recorded
     age_s: float  # since it was last used
 
 
 def kept_slots(folder_abs: str) -> list[KeptSlot]:
-    """Return the folders that there are."""
+    """Return the existing folders."""
     slots = []
     for number in range(1, _MOST + 1):
         base_abs = f"{folder_abs}/{number}"

@@ -1,6 +1,6 @@
 """The right to work on something: a lock that ends with its holder, and a heartbeat.
 
-A holder that shows no life for long (it is stopped, or on a machine that is off) loses it.
+A holder without a heartbeat for long (stopped, or on a machine that is off) loses it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _STALE_S = 120.0
 
 
 class WorkTurn:
-    """The right, until `release`. What it protects must bear that two have it for a moment."""
+    """The right, until `release`. What it protects must tolerate two holders for a moment."""
 
     def __init__(self, path_abs: str) -> None:
         self._path_abs, self._fd, self._beaten_s = path_abs, -1, 0.0
 
     def take(self) -> bool:
-        """Take it, if nobody has it, or whoever has it shows no life. Raises: StateError."""
+        """Take it if nobody has it, or its holder has no heartbeat. Raises: StateError."""
         try:
             make_folder(os.path.dirname(self._path_abs))
             self._fd = lock_file(self._path_abs)
             if self._fd < 0 and time.time() - os.stat(self._path_abs).st_mtime > _STALE_S:
-                remove_file(self._path_abs)  # a lock on a file without a name holds nobody up
+                remove_file(self._path_abs)  # a lock on a file without a name blocks nobody
                 self._fd = lock_file(self._path_abs)
         except FileNotFoundError:
             return False  # somebody else has removed it
@@ -39,7 +39,7 @@ class WorkTurn:
         return self._fd >= 0
 
     def beat(self) -> None:
-        """Show that its holder lives."""
+        """Show that the holder is alive."""
         now = time.monotonic()
         if self._fd >= 0 and now - self._beaten_s > _BEAT_S:
             self._beaten_s = now
@@ -47,14 +47,14 @@ class WorkTurn:
 
     @property
     def is_ours(self) -> bool:
-        """Whether nobody has taken it away."""
+        """Whether we still have it."""
         try:
             return os.path.samestat(os.fstat(self._fd), os.stat(self._path_abs))
         except OSError:
             return False
 
     def release(self) -> None:
-        """Give it to the next."""
+        """Give it up."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

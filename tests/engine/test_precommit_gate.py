@@ -155,7 +155,7 @@ def test_a_configuration_that_holds_our_own_hook(repo: Repo, runner: str) -> Non
     done = repo.run("git", "commit", "-qm", "c")
     assert done.returncode == 1
     assert log(repo) == ["<one><c>as committed"]
-    assert "gitgates: pre-commit is running here already\n" in done.stderr
+    assert "gitgates: pre-commit is already running here\n" in done.stderr
     # The other way round: the framework runs us, and our gate leaves its hooks to it.
     done = repo.run(BIN / runner, "run", "--files", "c")
     assert done.returncode == 1

@@ -8,7 +8,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.git import repo as repository
-from gitgates.git.listing import list_changed, list_others
+from gitgates.git.paths import list_changed, list_others
 
 FILES = ("changed", "conflict", "gone", "told", "sparse", "sparse-gone", "same", "staged")
 

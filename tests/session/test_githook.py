@@ -544,7 +544,7 @@ def test_the_previous_hook_may_run_the_gates_itself(repo: Repo, out: Path) -> No
     assert (done.returncode, seen(out, "went")) == (0, ["went on"])
     assert seen(out, "always") == ["ran"] * 2  # there, and after it
     assert seen(out) == ["staged"] * 2  # unstaged work is hidden there, too
-    assert (done.stderr + done.stdout).count(b"pre-commit is running here already\n") == 2
+    assert (done.stderr + done.stdout).count(b"pre-commit is already running here\n") == 2
     repo.config("[gates.a]\ncommand = 'false'\n[hooks.pre-commit]\ngates = ['a']\n")
     repo.git("add", ".")
     assert (repo.commit().returncode, seen(out, "went")) == (1, None)

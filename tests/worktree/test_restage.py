@@ -190,7 +190,7 @@ def test_an_index_that_somebody_holds_is_waited_for_and_named(armed: Repo) -> No
     armed.git("add", "a.txt")
     done = armed.commit()
     assert done.returncode == 1
-    assert b"the changes of a gate cannot be staged" in done.stderr
+    assert b"a gate's changes cannot be staged" in done.stderr
     assert b"index.lock" in done.stderr
     (armed.path / ".git/index.lock").unlink()
     assert (armed.path / "a.txt").read_text() == "good\n"

@@ -1,1 +1,1 @@
-"""Run an agent without a terminal until its gates pass, then commit; else roll back."""
+"""Run an agent without a terminal until its gates pass, then commit; otherwise roll back."""

@@ -12,17 +12,18 @@ import click
 from gitgates.config.load import with_table
 from gitgates.core import environ
 from gitgates.core.errors import ConfigError, GitgatesError, Interrupted, UsageError
+from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.limits import parse_json
-from gitgates.core.types import ALLOW, BLOCK, Config, GateResult, Visit
+from gitgates.core.policy import policy_gates
+from gitgates.core.types import ALLOW, BLOCK, Config, Gate, GateResult, Hook, Visit
 from gitgates.features.headless import run_state
 from gitgates.features.headless.constraints import settings_of
-from gitgates.features.headless.defaults import with_default_gates
 from gitgates.features.headless.executor import Executor
 from gitgates.features.headless.outcomes import HOOK, OUTCOMES, HeadlessOptions
 from gitgates.features.headless.recovery import begin, recover
 from gitgates.features.headless.resume import find_conversation
 from gitgates.features.headless.turn import require_outermost
-from gitgates.git.listing import list_changed, list_others
+from gitgates.git.paths import list_changed, list_others
 from gitgates.hosts.headless import CLIENTS, any_client, client, refused_option
 from gitgates.report.artifacts import PAGE, RESULT
 from gitgates.report.documents import error_document
@@ -42,6 +43,15 @@ if TYPE_CHECKING:
     from gitgates.hosts.headless import Client
 
 _LONGEST_TASK = 1 << 20  # bytes
+# A file that identifies the language → its gates: name, command, seconds.
+_LANGUAGES: tuple[tuple[tuple[str, ...], tuple[tuple[str, str, float], ...]], ...] = (
+    (("go.mod",), (("Run tests", "go test ./...", 300.0), ("Build", "go build ./...", 120.0))),
+    (("package.json",), (("Run tests", "npm test", 300.0),)),
+    (
+        ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"),
+        (("Run tests", "pytest", 300.0),),
+    ),
+)
 
 
 @click.command("headless")
@@ -57,7 +67,7 @@ _LONGEST_TASK = 1 << 20  # bytes
 @click.option(
     "--agent-command",
     metavar="COMMAND",
-    help="Run this as the client. Without {prompt} in it, the prompt is its standard input.",
+    help="Run this as the client. It gets the prompt in place of {prompt}, or on standard input.",
 )
 @click.option(
     "--max-retries",
@@ -74,7 +84,9 @@ _LONGEST_TASK = 1 << 20  # bytes
 @click.option("--message", metavar="TEXT", default="", help="Commit message. Default: TASK.")
 @click.option("--branch", metavar="NAME", default="", help="Commit to this new branch.")
 @click.option("--include-uncommitted", is_flag=True, help="Begin with your uncommitted changes.")
-@click.option("--in-place", is_flag=True, help="Work in your working tree, if it is clean: for CI.")
+@click.option(
+    "--in-place", is_flag=True, help="For CI: work in your working tree, which must be clean."
+)
 @click.option(
     "--budget-minutes",
     metavar="M",
@@ -86,11 +98,16 @@ _LONGEST_TASK = 1 << 20  # bytes
     "--tasks",
     metavar="FILE",
     default="",
-    help="Run all tasks of a TOML file that are not finished, each on its own branch.",
+    help="Run all unfinished tasks in a TOML file, each on its own branch.",
 )
-@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Tasks at once. Default: 1.")
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    help="How many tasks run at once. Default: 1.",
+)
 @click.option("--retry-failed", is_flag=True, help="Also repeat failed tasks.")
-@click.option("--land", is_flag=True, help="Land each task that has passed: `gitgates land`.")
+@click.option("--land", is_flag=True, help="Land each task that passes, as `gitgates land` does.")
 @click.option("--queued", hidden=True, default="")  # the run, which a queue has named
 @click.option("--agent-args", hidden=True, default="")  # of its task, as JSON
 @format_option
@@ -99,15 +116,14 @@ def command(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
 
     If TASK is -, it is read from standard input.
 
-    The agent works in a linked worktree of HEAD. What passes is brought to your branch if that is
-    a fast-forward, and touches no changes of yours. Failures of gates are sent back to the agent as
+    The agent works in a linked worktree of HEAD. A commit that passes is merged into your branch if
+    that is a fast-forward and touches none of your changes. Gate failures go back to the agent as
     the next prompt. If no retries are left, its work is kept as a commit under
     refs/gitgates/failed.
 
-    Exit status 0: all gates passed, in a queue for all tasks. 1: they did not, or nothing could be
-    committed. 74: git failed, or the run could not start here. 75: another run
-    is in progress in place. 78:
-    configuration error. 130: interrupted.
+    Exit status 0: all gates passed; in a queue, for all tasks. 1: they did not, or nothing could be
+    committed. 74: git failed, or the run could not start here. 75: another run is in progress in
+    place. 78: configuration error. 130: interrupted.
     """
     try:
         if not options["tasks"]:
@@ -158,7 +174,7 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     if not (settings.in_place or settings.uncommitted) and (
         list_changed(repo) or list_others(repo)
     ):
-        how = "for that: --include-uncommitted"
+        how = "to include them: --include-uncommitted"
         console.message(f"your uncommitted changes are not part of the run; {how}")
     run = options["queued"] or os.path.basename(runs.new_run(""))
     try:
@@ -186,7 +202,7 @@ def _read_task(task: str) -> str:
 
 
 def _earlier(repo: Repo, options: dict[str, Any]) -> Conversation:
-    """Return the run to go on with. Raises: UsageError, also for options that do not fit."""
+    """Return the run to continue. Raises: UsageError, also for options that do not fit it."""
     earlier = find_conversation(repo, options["resume"])
     is_other = options["agent_command"] or options["agent"] not in (None, earlier.agent)
     is_elsewhere = options["in_place"] and earlier.root_abs != repo.root_abs
@@ -194,7 +210,7 @@ def _earlier(repo: Repo, options: dict[str, Any]) -> Conversation:
         (is_other, f"is a conversation of {earlier.agent}"),
         (options["include_uncommitted"], "and --include-uncommitted are mutually exclusive"),
         (is_elsewhere, "its conversation belongs to another folder"),
-        (earlier.passed and not options["task"], "it has passed: specify what to do, TASK"),
+        (earlier.passed and not options["task"], "it has passed: specify what to do next as TASK"),
     ):
         if is_wrong:
             raise UsageError(f"--resume {earlier.run}: {why}")
@@ -233,7 +249,7 @@ def _config(repo: Repo, options: dict[str, Any]) -> tuple[Config, str]:
         if "no [tool.gitgates]" not in error.message:
             raise
         config = Config()
-    config, note = with_default_gates(config, repo.root_abs)
+    config, note = _with_default_gates(config, repo.root_abs)
     if (max_retries := options["max_retries"]) is not None:
         hooks = (
             hook._replace(max_retries=max_retries) if hook.name == HOOK else hook
@@ -247,6 +263,38 @@ def _config(repo: Repo, options: dict[str, Any]) -> tuple[Config, str]:
         arguments = tuple(parse_json(options["agent_args"] or "[]"))
         settings = settings._replace(agent_args=arguments)
     return with_table(config, HOOK, settings), note
+
+
+def _with_default_gates(config: Config, root_abs: str) -> tuple[Config, str]:
+    """Return the configuration with gates for the hook `headless`, and a note on their origin.
+
+    If the hook has none, it gets the gates that run when an agent stops, or else the language's.
+
+    Raises: ConfigError if there are none at all.
+    """
+    hooks = {hook.name: hook for hook in config.hooks}
+    if HOOK in hooks and hooks[HOOK].gates:
+        return config, ""
+    hook, added = hooks.get(HOOK, Hook(name=HOOK, strategy="collect")), list[Gate]()
+    stop = hooks.get(HOOK_OF["turn-end"], hook)
+    if turn_gates := tuple(name for name in stop.gates if name not in policy_gates()):
+        hook = hook._replace(gates=turn_gates, max_retries=stop.max_retries)
+        note = f"the hook {HOOK} has no gates: those of {stop.name} run"
+    else:
+        for files, gates in _LANGUAGES:
+            if not added and any(os.path.isfile(f"{root_abs}/{name}") for name in files):
+                added = [Gate(name=n, command=c, timeout_s=s) for n, c, s in gates]
+        hook = hook._replace(gates=tuple(gate.name for gate in added))
+        commands = ", ".join(str(gate.command) for gate in added)
+        note = f"no gates are configured; defaults: {commands}"
+    if not hook.gates:
+        raise ConfigError(
+            f"{root_abs}: no gates are configured, so nothing would be checked",
+            f'List some: [tool.gitgates.hooks.{HOOK}] gates = ["…"]; or start with: gitgates init',
+        )
+    others = [gate for gate in config.gates if gate.name not in {each.name for each in added}]
+    hooks[HOOK] = hook
+    return config._replace(gates=(*others, *added), hooks=tuple(hooks.values())), note
 
 
 def _client(agent: str | None, options: dict[str, Any], config: Config) -> Client:
@@ -268,7 +316,7 @@ def _client(agent: str | None, options: dict[str, Any], config: Config) -> Clien
 
 
 def _require_possible(repo: Repo, options: HeadlessOptions) -> None:
-    """Raise UsageError or GitError if a run could not end as it is asked for."""
+    """Raise UsageError or GitError if a run could not end as the options want."""
     branch = options.branch
     if options.in_place and options.uncommitted:
         raise UsageError("--in-place and --include-uncommitted are mutually exclusive")
@@ -276,11 +324,11 @@ def _require_possible(repo: Repo, options: HeadlessOptions) -> None:
         raise UsageError(f"--branch {branch}: not a valid branch name")
     if branch and repo.git.resolve(f"refs/heads/{branch}"):
         raise UsageError(f"--branch {branch}: already exists", "Choose a new name.")
-    repo.git.out("var", "GIT_COMMITTER_IDENT")  # which an hour of work would be without
+    repo.git.out("var", "GIT_COMMITTER_IDENT")  # else it would be missing after an hour of work
 
 
 def _write_junit(path: str, ended: Ended, executor: Executor) -> None:
-    """Write the gates of the last attempt, which are what the run comes to, and the run itself."""
+    """Write the last attempt's gates, and the run itself as one more test case."""
     decision, (status, words) = executor.decision, OUTCOMES[ended.outcome]
     seconds = sum(turn["seconds"] for turn in executor.turns)
     result = GateResult(
@@ -300,8 +348,8 @@ def _say(ended: Ended, executor: Executor, fmt: str) -> int:
     if ended.commit:
         lines.append(f"committed as {ended.commit[:12]} on {ended.branch or 'no branch'}")
     if ended.rolled_back:
-        as_ = "before" if executor.state.in_place else "you left it"
-        lines.append(f"your working tree is as {as_}")
+        state = "as before" if executor.state.in_place else "as you left it"
+        lines.append(f"your working tree is {state}")
     if ended.failed_ref:
         lines.append(f"to create a branch from the agent's work: gitgates runs restore {run}")
     lines += [f"note: {note}" for note in ended.notes]

@@ -18,16 +18,16 @@ _MOST_NAMED = 10
 
 
 class Headless(Record):
-    """What a headless run is done with, and what it may change at most."""
+    """How a headless run works, and the limits on what it may change and use."""
 
     agent: str
     agent_args: tuple[str, ...]
-    max_files: int  # 0: any number; so are the next two
+    max_files: int  # 0: any number, also in the next two
     max_lines: int
     max_tokens: int
     max_cost: float  # in US dollars; 0: any amount
-    client_retries: int  # of a turn whose client failed for a passing reason
-    retry_wait_s: float  # before the first of them
+    client_retries: int  # of a turn whose client failed for a temporary reason
+    retry_wait_s: float  # before the first retry
     allow: tuple[str, ...] | None  # patterns; None: everything
     deny: tuple[str, ...]
 
@@ -72,13 +72,13 @@ def violations(
 
 
 def misplaced(head_ref: str, expected: str, start: str) -> tuple[str, ...]:
-    """Return a message if HEAD names another ref than the one that the commit belongs to."""
+    """Return a message if HEAD names a ref other than the one that the commit belongs to."""
     if head_ref == expected:
         return ()
-    to_go = expected.removeprefix("refs/heads/") or f"--detach {start}"
+    back = expected.removeprefix("refs/heads/") or f"--detach {start}"
     message = (
         f"HEAD is {head_ref or 'detached'}, and the commit belongs to {expected or 'no branch'}: "
-        f"go back (git switch {to_go}), and cherry-pick your commits (git cherry-pick)"
+        f"go back (git switch {back}), and cherry-pick your commits (git cherry-pick)"
     )
     return (message,)
 
@@ -90,7 +90,7 @@ def matching(lines: tuple[str, ...], paths: Collection[str]) -> list[str]:
 
 
 def prompt_for(messages: tuple[str, ...], start: str) -> str:
-    """Return the prompt for the agent; `start`: where the run began, if there are commits since."""
+    """Return the prompt for the agent; `start`: the run's first commit, if others followed it."""
     lines = "\n".join(f"- {message}" for message in messages)
     commits = (
         "Each commit counts, even if a later one reverts it. "
@@ -110,7 +110,7 @@ def cost_usd(turns: Iterable[dict[str, Any]]) -> float | None:
 
 
 def over_cost(turns: list[dict[str, Any]], most_usd: float) -> str:
-    """Return by how much the turns cost more than they may; empty if they do not."""
+    """Return what the turns cost and may cost; empty if they cost no more than that."""
     cost = cost_usd(turns) or 0.0
     is_over = 0 < most_usd < cost
     return f"max_cost: ${cost:.2f} used, at most ${most_usd:.2f}" if is_over else ""

@@ -18,7 +18,7 @@ from gitgates.features.headless.outcomes import HOOK, OUTCOMES, Ended
 from gitgates.features.headless.resume import save_conversation
 from gitgates.features.headless.turn import (
     RUN_NAME,
-    is_passing,
+    is_temporary,
     run_git,
     run_turn,
     wait,
@@ -47,7 +47,7 @@ _UNCHECKED = ("skipped", "not-run", "unchecked")  # a gate that ends so has chec
 _CAN = Channels(deny=True, block=True, stop=True, context=True)
 _MOST_FAILED_TURNS = 2  # an agent that crashes, or changes nothing
 _MOST_CHANGED = 3  # how often gates run because one of them has changed files
-_LONGEST_SUBJECT = 72  # as git's own documentation has it: more is cut off in many places
+_LONGEST_SUBJECT = 72  # as in git's documentation: many programs cut off more
 _CUT_NOTE = "the time limit ended the agent's last turn; the gates checked what it had done"
 
 
@@ -88,7 +88,7 @@ class Executor:
         judged = self._content()
         if earlier:
             prompt = earlier.prompt(prompt)
-            if earlier.work_ref:  # uncommitted again; it may be good already
+            if earlier.work_ref:  # uncommitted again; it may already be good
                 self.repo.git.out("read-tree", "-m", "-u", "HEAD", earlier.work_ref)
                 self.ground.hide_index()
         while time.monotonic() < self.ends_at:
@@ -103,7 +103,7 @@ class Executor:
                 judged, failed = self._content(), 0
                 continue
             failed += 1
-            if is_passing(turn.error) and failed <= self.limits.client_retries:
+            if is_temporary(turn.error) and failed <= self.limits.client_retries:
                 seconds = wait_s(failed, self.limits.retry_wait_s)
                 wait(min(seconds, self.ends_at - time.monotonic()), self.listener)
                 continue
@@ -123,7 +123,7 @@ class Executor:
         turn = run_turn(
             client,
             client.start(prompt, self.session, self.limits.agent_args),
-            # A child's hooks leave the end of its turns to us; the guards before its tools stay.
+            # With this name set, the client's hooks leave its stops to us, but still guard tools.
             self.repo._replace(env={**self.repo.env, RUN_NAME: self.run}),
             folder_abs=f"{self.run_abs}/agent/{len(self.turns) + 1}",
             limit_s=max(self.ends_at - began_s, 1.0),
@@ -152,14 +152,14 @@ class Executor:
         return turn
 
     def _why_unchanged(self, turn: Turn) -> str:
-        """Say that a turn has changed nothing; return why, empty if unknown."""
+        """Report that a turn changed nothing; return why, empty if unknown."""
         hint = f"it had no permission for {turn.refused}; the key `agent_args` can grant it"
         why = hint if turn.refused else ""
         self.listener.message("the agent has changed nothing" + (why and f": {why}"))
         return why
 
     def _put_back(self) -> None:
-        """Put back what the agent has changed beside its working tree; say so."""
+        """Put back what the agent changed outside its working tree, and report it."""
         for note in self.ground.put_back():
             if note not in self.notes:
                 self.listener.message(note)
@@ -187,7 +187,7 @@ class Executor:
                 return self.give_up("denied"), ""
             start = self.state.start if self.repo.head != self.state.start else ""
             return self._refuse("constraints", constraints.prompt_for(violations, start), turn)
-        # What gates have made is a report, and not committed, unless they are there to write.
+        # New files that gates create are reports, and not committed, unless a gate may write.
         fixes = any(gate.writes for gate in self.config.gates if gate.name in self.hook.gates)
         for _ in range(_MOST_CHANGED):
             before = others_in(staged.git)
@@ -311,7 +311,7 @@ class Executor:
         return "\n\n".join(part for part in parts if part).replace("\0", "") + "\n"
 
     def _pass(self, staged: Staged, notes: list[str]) -> Ended:
-        """Bring the commit to where it belongs; say what else is not as it was."""
+        """Bring the commit to where it belongs; note everything else that has changed."""
         decision, tip, state = self.decision, self.repo.head, self.state
         notes += self.ground.hidden_note(staged)
         notes += [

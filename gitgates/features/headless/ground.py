@@ -1,9 +1,9 @@
-"""Where a run works, and what it makes there: as a tree, as commits, kept if it has failed.
+"""Where a run works, and what it makes there: a tree, then commits, which are kept if it fails.
 
-That is a linked worktree, outside of the working tree and of `.git`. The working tree that it was
-started in is not written before the run has passed, and then only by git, as far as git permits
-that without touching local changes. See in_place.py for the other way. The index is one of ours:
-what the agent has set in its own, such as `--assume-unchanged`, hides nothing.
+It works in a linked worktree, outside the working tree and `.git`. The working tree that started it
+is not written before the run has passed, and then only by git, as far as git can do so without
+touching local changes; in_place.py has the other way. The index is our own, so nothing that the
+agent sets in its index, such as `--assume-unchanged`, hides a file.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Git, Repo
     from gitgates.worktree.setup import WorktreeSettings
 
-BRANCHES = "gitgates/"  # of runs that nobody has named one for
+BRANCHES = "gitgates/"  # prefix of the branches that nobody has named
 MOST_NAMED = 10
-_LOCK_S = 60.0  # after that, git is asked without the lock
+_LOCK_S = 60.0  # after that, git runs without the lock
 FAILED_REFS = "refs/gitgates/failed"
 _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 _EACH = (
     *("--no-replace-objects", "log", "--stdin", "--ignore-missing", "--format=", "--root", "-c"),
     *("-z", "--name-only", "--no-renames", "--no-show-signature"),
 )
-_LINK = "160000"  # of a tree: a commit, of another repository
+_LINK = "160000"  # mode of a tree's entry for another repository's commit
 
 
 class Staged(Record):
-    """The tree of what a run has made: what gates check, and what is committed."""
+    """What a run has made, as a tree: what gates check and what is committed."""
 
     git: Git  # with our index as GIT_INDEX_FILE
-    head: str  # the commit that it differs from; the empty tree before the first
+    head: str  # the commit that it differs from; before the first commit, the empty tree
     tree: str = ""
     problem: str = ""  # why git cannot hold all of it
 
@@ -58,7 +58,7 @@ class Staged(Record):
         return set(self.git.names(*_NAMES, commit, self.tree))
 
     def lines_since(self, commit: str) -> int:
-        """Return how many lines were added and removed since a commit; of a binary file, none."""
+        """Return how many lines were added and removed since a commit; binary files have none."""
         ask = ("diff", "--numstat", "--no-ext-diff", "--no-renames", commit, self.tree)
         counts = [field for line in self.git.lines(*ask) for field in line.split("\t")[:2]]
         return sum(int(count) for count in counts if count.isdigit())
@@ -67,7 +67,7 @@ class Staged(Record):
 def stage(repo: Repo, index_abs: str, known: Collection[str] = ()) -> Staged:
     """Stage what is in the working tree, except for ignored files and `known` ones.
 
-    What git cannot hold, such as a repository within, is a `problem`.
+    Something that git cannot hold, such as a nested repository, is a `problem`.
     """
     git = git_with(repo, index_abs)
     head = repo.head or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
@@ -84,38 +84,38 @@ def stage(repo: Repo, index_abs: str, known: Collection[str] = ()) -> Staged:
     inner = [path for path in others if path.endswith("/")]
     metas = zip(new[::2], new[1::2], strict=False)
     inner += [path for meta, path in metas if meta.split(" ")[1] == _LINK]
-    problem = f"a repository within, which it cannot hold: {', '.join(inner)}" if inner else ""
+    problem = f"a nested repository, which it cannot hold: {', '.join(inner)}" if inner else ""
     return Staged(git, head, tree, problem)
 
 
 def git_with(repo: Repo, index_abs: str) -> Git:
-    """Return git with another index, of which it trusts nothing that could be wrong."""
+    """Return git with another index, nothing of which it trusts unchecked."""
     git = repo.git._replace(env={**repo.env, "GIT_INDEX_FILE": index_abs})
     return git.with_settings((*SETTINGS, ("core.safecrlf", "false")))
 
 
 def paths_in_commits(repo: Repo, before: Iterable[str]) -> set[str]:
-    """Return the paths that the commits of HEAD changed one by one, but not those of `before`.
+    """Return all paths that any commit of HEAD changed, except for commits in `before`.
 
-    Of a merge, those that no parent has so. Raises: GitError.
+    For a merge, the paths that differ from every parent. Raises: GitError.
     """
     revisions = "\n".join([repo.head, *(f"^{commit}" for commit in sorted(set(before)))])
     return set(repo.git.names(*_EACH, stdin=revisions.encode())) if repo.head else set()
 
 
 def others_in(git: Git) -> set[str]:
-    """Return the files that an index does not have, whether git ignores them or not."""
+    """Return the files that are not in an index, ignored ones included."""
     return set(git.names("ls-files", "-z", "--others"))
 
 
 def hidden_files(staged: Staged, start: str, known: Collection[str]) -> list[str]:
-    """Return the files that a run has made, and that git ignores by a rule that is new as well."""
+    """Return the files that a run has made and that git ignores by a rule that is also new."""
     git, hidden, rules = staged.git, list[str](), dict[str, list[str]]()
     ask = ("--no-literal-pathspecs", "check-ignore", "-v", "-z", "--stdin", "--no-index")
     fields = nul_split(git.ask(*ask, stdin=nul_ended(others_in(git).difference(known))).stdout)
     for source, pattern, path in zip(fields[::4], fields[2::4], fields[3::4], strict=True):
         if os.path.isabs(source) or not source.endswith(".gitignore"):
-            continue  # it is put back, or the user's own
+            continue  # such rules are put back, or are the user's own
         if source not in rules:
             before = git.ask("cat-file", "blob", f"{start}:{source}")
             rules[source] = os.fsdecode(before.stdout).splitlines()
@@ -125,7 +125,7 @@ def hidden_files(staged: Staged, start: str, known: Collection[str]) -> list[str
 
 
 def is_of(git: Git, tip: str, run: str) -> bool:
-    """Return whether a commit is the one of a run."""
+    """Return whether a run made a commit."""
     message = git.out("log", "-1", "--format=%B", tip).decode("utf-8", "replace")
     return f"Gitgates-Run: {run}" in message.splitlines()
 
@@ -137,37 +137,39 @@ def commit_tree(repo: Repo, tree: str, message: str, *parents: str) -> str:
 
 
 def commit_uncommitted(repo: Repo, index_abs: str) -> str:
-    """Commit the state of a working tree, and return that; index, tree and refs stay as they are.
+    """Commit a working tree's state and return the commit; index, tree and refs do not change.
 
-    HEAD, if nothing differs from it. Raises: GitError.
+    Returns HEAD if nothing differs from it. Raises: GitError.
     """
     staged = stage(repo, index_abs)
     if not staged.tree:
         raise GitError(staged.problem)
     if not staged.paths_since(repo.head):
         return repo.head
-    return commit_tree(repo, staged.tree, "Uncommitted changes of before a headless run", repo.head)
+    return commit_tree(
+        repo, staged.tree, "Uncommitted changes from before a headless run", repo.head
+    )
 
 
 class Ground:
-    """A linked worktree for a run, on a branch of its own."""
+    """A linked worktree for one run, on its own branch."""
 
     def __init__(self, home: Repo, state: RunState) -> None:
         self.home, self.state = home, state
         self.repo = self.opened() or home
         self.index_abs = f"{run_state.folder_of(home, state.run)}/index"
-        self.known: Mapping[str, object] = {}  # files that are not the run's → as they are
+        self.known: Mapping[str, object] = {}  # files that are not the run's → their stat
         self.note_known(state.known)
 
     @property
     def git_dir_abs(self) -> str:
-        """The git folder of the worktree. Each has a name of its own."""
+        """The git folder of the worktree, whose name is unique."""
         return f"{self.home.common_dir_abs}/worktrees/{os.path.basename(self.state.root_abs)}"
 
     def opened(self) -> Repo | None:
         """Return the worktree; None if git had not finished making it, or it is gone.
 
-        Its `.git` leads where it led: an agent may have made a repository of its own there.
+        Resets its `.git` file: an agent may have made its own repository there.
         """
         folder_abs, git_dir_abs = self.state.root_abs, self.git_dir_abs
         dot_git = f"{folder_abs}/.git"
@@ -179,7 +181,7 @@ class Ground:
         return find_repo(folder_abs, env_in(folder_abs, self.home))
 
     def make(self, settings: WorktreeSettings, say: Callable[[str], None]) -> None:
-        """Add the worktree, and install there what gates need."""
+        """Add the worktree, and install what gates need there."""
         home, state, folder_abs = self.home, self.state, self.state.root_abs
         with _worktrees_lock(home):
             make_folder(os.path.dirname(folder_abs))
@@ -191,7 +193,7 @@ class Ground:
         self.begin()
 
     def begin(self, point: str = "") -> None:
-        """Write down what there is before the agent works: it is not the run's."""
+        """Record what exists before the agent works, because it is not the run's."""
         copy_index(f"{self.git_dir_abs}/index", self.index_abs)
         self.note_known(others_in(git_with(self.repo, self.index_abs)))
         self.state = self.state._replace(known=sorted(self.known), point=point)
@@ -200,17 +202,17 @@ class Ground:
     # What the run has made
 
     def stage(self) -> Staged:
-        """Stage what the run has made. Raises: StateError if the agent has removed our state."""
+        """Stage the run's work. Raises: StateError if the agent removed our state; GitError."""
         if not run_state.is_there(self.home, self.state.run):
             raise StateError(f"{os.path.dirname(self.index_abs)}: was removed during the run")
         if self.opened() is None:
             raise GitError(f"{self.state.root_abs}: is no longer a worktree of the repository")
         for name in (f"{self.index_abs}.lock", f"{self.git_dir_abs}/index.lock"):
-            remove_file(name)  # of a git that has ended with its turn
+            remove_file(name)  # left by a git that ended with its turn
         return stage(self.repo, self.index_abs, self.known)
 
     def note_known(self, paths: Iterable[str]) -> None:
-        """Take more files for none of the run's, and all of them as they are."""
+        """Count more files as not the run's, and record how all of them are now."""
         self.known = stats_of(self.repo.root_abs, {*self.known, *paths})
 
     def changed_others(self, staged: Staged) -> set[str]:
@@ -222,30 +224,30 @@ class Ground:
         return {path for path in now.keys() | self.known if now.get(path) != self.known.get(path)}
 
     def hidden_note(self, staged: Staged) -> list[str]:
-        """Return a note on files that ignore rules of the run keep from the commit."""
+        """Return a note on files that the run's own ignore rules keep out of the commit."""
         hidden = hidden_files(staged, self.state.start, self.known)
         what = "not committed, because of ignore rules that the run has added"
         return [f"{what}: {first_few(hidden, MOST_NAMED)}"] if hidden else []
 
     def show_index(self, staged: Staged) -> None:
-        """Have the index of the worktree be what is committed, for gates and git's hooks."""
+        """Make the worktree's index what will be committed, for gates and git's hooks."""
         copy_index(staged.git.env["GIT_INDEX_FILE"], f"{self.git_dir_abs}/index")
 
     def hide_index(self) -> None:
-        """Have it be that of HEAD: the agent goes on, and git restores files from there."""
+        """Reset the worktree's index to HEAD: the agent goes on, and git restores files from it."""
         head = self.repo.head
         self.repo.git.out("read-tree", *(("--reset", head) if head else ("--empty",)))
 
     def put_back(self) -> list[str]:
-        """Put back what is shared with others and was changed; return notes."""
+        """Put back what the run changed of what it shares with others; return notes."""
         return run_state.put_back(self.home, self.state, self.git_dir_abs)
 
     # Its end
 
     def take(self, log_abs: str, on_tick: Callable[[], None]) -> list[str]:
-        """Bring the commit to the branch that is checked out at home; return notes.
+        """Merge the commit into the branch that is checked out at home; return notes.
 
-        The worktree is removed; its branch, too, if it was ours, and what is on it was taken.
+        The worktree is removed; so is its branch, if it was ours and was merged.
         """
         home, state, branch, tip = self.home, self.state, self.state.branch, self.repo.head
         is_ours, why = branch.startswith(BRANCHES), ""
@@ -256,19 +258,19 @@ class Ground:
             why = run_git(home, "merge", *how, log_abs=log_abs, on_tick=on_tick)
         self._remove()
         if why:
-            # If it began with uncommitted changes, they are in the way of the commit with them.
+            # If it began with uncommitted changes, they would block a merge that contains them.
             is_in_the_way = home.git.resolve(f"{state.start}^") == state.home_head
             merge = f"{'git stash -u && ' if is_in_the_way else ''}git merge {branch}"
-            return [f"it is on branch {branch}: {why}; to take it: {merge}"]
+            return [f"the commit is on branch {branch}: {why}; to merge it: {merge}"]
         if is_ours:
             home.git.ask("update-ref", "-d", state.ref, tip)
         return []
 
     def leave(self) -> tuple[str, list[str]]:
-        """Keep what a run that has not passed has made under a ref, and nothing else.
+        """Keep the work of a run that has not passed under a ref, and remove the rest.
 
-        Return the ref, if there is any work, and notes. The worktree stays if git could not hold
-        all of it. May be repeated. Raises: GitError, StateError, OSError.
+        Returns the ref, if there is any work, and notes. The worktree stays if git could not hold
+        all of it. Can be repeated. Raises: GitError, StateError, OSError.
         """
         ref, problem = self.keep()
         if problem:
@@ -278,7 +280,7 @@ class Ground:
         return ref, []
 
     def settle(self) -> tuple[str, list[str]]:
-        """Do the same after a kill or a signal, but for a run that had passed."""
+        """Do the same after a kill or a signal, but keep the branch of a run that had passed."""
         state, git = self.state, self.home.git
         tip = git.resolve(state.ref)
         if tip in ("", state.start) or not is_of(git, tip, state.run):
@@ -287,13 +289,13 @@ class Ground:
         return "", [f"it had passed; its commit is on {state.branch}: git merge {state.branch}"]
 
     def keep(self) -> tuple[str, str]:
-        """Keep what there is under a ref, with the commits of HEAD and of the branch of the run.
+        """Keep all work under a ref, with the commits of HEAD and of the run's branch.
 
-        Return the ref, empty if nothing has changed, and what git could not hold.
+        Returns the ref, empty if nothing has changed, and what git could not hold.
         """
         git, state, problem = self.home.git, self.state, ""
         ref = f"{FAILED_REFS}/{state.run}"
-        is_there = self.opened() is not None  # else it was not finished, or is removed already
+        is_there = self.opened() is not None  # else it was never finished, or is already removed
         tip = (not is_there and git.resolve(ref)) or git.resolve(state.ref or "HEAD")
         try:
             if is_there:
@@ -304,7 +306,7 @@ class Ground:
                     tip = commit_tree(self.repo, staged.tree, message, *sorted(tips))
             if tip in ("", state.start):
                 return "", problem
-            # Of a git that was killed; no other has it.
+            # A killed git left it; no other git uses this ref.
             remove_file(f"{self.home.common_dir_abs}/{ref}.lock")
             git.out("update-ref", ref, tip)
         except GitError as error:
@@ -312,14 +314,14 @@ class Ground:
         return ref, problem
 
     def left_note(self) -> str:
-        """Return how to go on where it stays."""
+        """Return a note on how to remove a worktree that stays."""
         folder_abs = self.state.root_abs
         return f"{folder_abs} was kept; to remove it: git worktree remove --force {folder_abs}"
 
     def _remove(self) -> None:
-        """Remove the worktree with all that is in it. Raises: OSError.
+        """Remove the worktree with everything in it. Raises: OSError.
 
-        Not by git, which removes nothing of a folder that it cannot read as a worktree.
+        Without git, which removes no folder that it cannot read as a worktree.
         """
         with _worktrees_lock(self.home):
             for path_abs in (self.state.root_abs, self.git_dir_abs):
@@ -327,7 +329,7 @@ class Ground:
                     remove_tree(path_abs)
 
     def close(self) -> None:
-        """Hold nothing any more, and forget the run."""
+        """Release the held objects, and forget the run."""
         run_state.let_go(self.home, self.state.run)
         run_state.forget(self.home, self.state.run)
 
@@ -350,7 +352,9 @@ def _worktrees_lock(repo: Repo) -> Iterator[None]:
         yield
     except OSError as error:
         what = f"{error.filename}: cannot be changed: {error.strerror}"
-        raise StateError(what, "XDG_CACHE_HOME names the folder of worktrees.") from error
+        raise StateError(
+            what, "The variable XDG_CACHE_HOME sets the folder for worktrees."
+        ) from error
     finally:
         lock.release()
 

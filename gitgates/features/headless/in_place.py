@@ -1,6 +1,6 @@
-"""A run in the working tree itself, from a clean one: for CI, which has everything installed.
+"""A run in the working tree itself, which must be clean: for CI, which has everything installed.
 
-What there was is a point of the memory of files; a run that fails goes back to it.
+The state before the run is a save point in the memory of files; a failed run goes back to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gitgates.files.changes import changes_to
 from gitgates.files.git_state import WAITING, read_waiting
 from gitgates.files.memory import Memory
 from gitgates.files.permissions import usual
-from gitgates.git.listing import list_changed
+from gitgates.git.paths import list_changed
 from gitgates.store.files import remove_file, replace_file
 
 TYPE_CHECKING = False
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from gitgates.files.changes import Version
     from gitgates.git.repo import Repo
 
-# What is removed from the git folder: a run begins without. Source: git's refs.c.
+# What going back removes from the git folder: a run begins without it. Source: git's refs.c.
 _NONE_BEFORE = (*WAITING, "AUTO_MERGE", "index.lock", "HEAD.lock")
-_OMIT = "Omit --in-place: the run has a worktree of its own then."
+_OMIT = "Without --in-place, the run has its own worktree."
 
 
 class InPlace(Ground):
@@ -45,13 +45,13 @@ class InPlace(Ground):
         return self.home
 
     def make(self, settings: object, say: object) -> None:
-        """Record what there is, and switch to the branch of the run. Everything is installed."""
+        """Record the current state, and switch to the run's branch. Everything is installed."""
         del settings, say
         home = self.home
         self._require_alone()  # also if another one has begun at the same time
         if waiting := read_waiting(home.git_dir_abs):
-            hint = "`git status` says how to end it."
-            raise GitError(f"a command of git waits to be continued: {', '.join(waiting)}", hint)
+            hint = "`git status` says how to finish it."
+            raise GitError(f"an unfinished git command: {', '.join(waiting)}", hint)
         if changed := list_changed(home):
             what = f"uncommitted changes: {first_few(changed, MOST_NAMED)}"
             raise GitError(f"--in-place needs a clean working tree; {what}", _OMIT)
@@ -71,13 +71,13 @@ class InPlace(Ground):
             raise GitError(f"the headless run {state.run} was killed here", hint)
 
     def take(self, log_abs: str, on_tick: object) -> list[str]:
-        """Leave what has passed where it is."""
+        """Leave the commit where it is."""
         del log_abs, on_tick
         return []
 
     def leave(self) -> tuple[str, list[str]]:
-        """Keep what a failed run has made under a ref, and go back to the point of before."""
-        if not self.state.point:  # it was killed before it had begun
+        """Keep a failed run's work under a ref, and go back to the save point before it."""
+        if not self.state.point:  # killed before it began
             return "", []
         ref, problem = self.keep()
         go_back(self.home, self.state)
@@ -90,12 +90,12 @@ class InPlace(Ground):
         return self.leave()
 
     def left_note(self) -> str:
-        """Return how to go on if that fails."""
+        """Return a note on how to go back if that fails."""
         return f"to go back to before the run {self.state.run}: gitgates recover"
 
 
 def _record(home: Repo) -> str:
-    """Record what there is as a point; return its id."""
+    """Record the current state as a save point; return its id."""
     author, facts = points.Author(kind=points.PERSON), points.Facts(event="headless")
     tree_look = points.look_and_record(home, author, facts).look
     if left_out := {**tree_look.left_out, **tree_look.ignored_out}:
@@ -108,14 +108,14 @@ def _record(home: Repo) -> str:
 def go_back(repo: Repo, state: run_state.RunState) -> None:
     """Restore files, index, HEAD and branch to what they were before a run. May be repeated.
 
-    What there is now is a point of the memory, too. Raises: GitError, StateError, OSError.
+    The current state becomes a save point, too. Raises: GitError, StateError, OSError.
     """
     point = points.point_at(repo, state.point)
     if point is None:
-        raise StateError("the memory of files has no longer what there was before the run")
+        raise StateError("the memory of files no longer has the state before the run")
     for name in _NONE_BEFORE:
         shutil.rmtree(f"{repo.git_dir_abs}/{name}", ignore_errors=True)
-        with suppress(OSError):  # it was a folder
+        with suppress(OSError):  # rmtree has removed it if it was a folder
             remove_file(f"{repo.git_dir_abs}/{name}")
     why = ("-m", f"gitgates: back to before the headless run {state.run}")
     repo.git.out("update-ref", *why, "--no-deref", state.home_ref or "HEAD", state.home_head)
@@ -124,11 +124,11 @@ def go_back(repo: Repo, state: run_state.RunState) -> None:
     author = points.Author(kind=points.SESSION, name=f"headless-{state.run}")
     now = points.look_and_record(repo, author, points.Facts(event="headless")).look
     before = points.state_of(repo, point)
-    # Not each tree by itself: what was untracked, and is ignored now, is in the other one.
+    # Both trees together: a file that was untracked and is now ignored is in the other one.
     changed = changes_to(repo, point, points.latest(repo))
     for path in (path for path, change in changed.items() if change.after is None):
         remove_file(f"{repo.root_abs}/{path}")
-        with suppress(OSError):  # it has other files
+        with suppress(OSError):  # the folder has other files
             os.removedirs(os.path.dirname(f"{repo.root_abs}/{path}"))
     _check_out(repo, {path: change.after for path, change in changed.items() if change.after})
     modes = {**before.modes, **before.folders}
@@ -145,7 +145,7 @@ def go_back(repo: Repo, state: run_state.RunState) -> None:
 
 
 def _check_out(repo: Repo, versions: dict[str, Version]) -> None:
-    """Write files and links as the memory has them, in the place of whatever is there."""
+    """Write files and links from the memory, replacing whatever is there."""
     memory, index_abs = Memory(repo), f"{repo.state_abs}/headless.index"
     git = memory.reading._replace(env={**memory.env, "GIT_INDEX_FILE": index_abs})
     lines = (f"{each.mode:o} {each.blob}\t{path}\0" for path, each in versions.items())

@@ -11,7 +11,7 @@ _KEYS = (
         "The agent that `gitgates headless` starts."
     ),
     Key("agent_args", v.NAMES, "[]", weaker="any").meaning(
-        "Additional arguments for its client, such as permissions: prompts cannot be answered."
+        "Additional arguments for its client, such as permissions, for which it cannot ask."
     ),
     Key("max_files", v.COUNT, "0", weaker="greater").meaning(
         "The maximum number of files that a run may change. 0: unlimited."
@@ -32,7 +32,7 @@ _KEYS = (
     ),
     Key("retry_wait", v.DURATION, '"10s"').meaning(
         "The delay before the first repetition. It doubles each time, up to 5 minutes, and "
-        "counts as time of the run."
+        "counts towards the run's time limit."
     ),
     Key("allow", v.PATTERNS, weaker="any").meaning(
         "Patterns of files that a run may change. Unset: every file."

@@ -24,7 +24,7 @@ OUTCOMES: dict[str, tuple[int, str]] = {
     "could-not-run": (1, "a gate could not run in two attempts"),
     "stopped": (1, "a gate stopped the run"),
     "terminal": (1, "a gate with `terminal = true` did not pass"),
-    "denied": (1, "the agent changed files of `deny` in two attempts"),
+    "denied": (1, "the agent changed files that `deny` matches in two attempts"),
     "unsettled": (1, "the gates passed, but changed files each time"),
     "unchecked": (1, "no gate applied to the changes, so nothing was checked"),
     "moved": (1, "a gate moved HEAD or changed the branch"),
@@ -43,9 +43,9 @@ class HeadlessOptions(Record):
     budget_s: float = 3600.0
     branch: str = ""  # a new one, for the commit
     in_place: bool = False
-    uncommitted: bool = False  # the present state of the working tree is its first commit
-    earlier: Conversation | None = None  # to go on with
-    worktree: WorktreeSettings = WorktreeSettings()  # what it needs where it works
+    uncommitted: bool = False  # begin with the working tree's current state as a commit
+    earlier: Conversation | None = None  # to continue
+    worktree: WorktreeSettings = WorktreeSettings()  # what its worktree needs
 
 
 class Ended(Record):
@@ -54,8 +54,8 @@ class Ended(Record):
     outcome: str  # a key of OUTCOMES
     why: str = ""  # details
     commit: str = ""  # its id
-    branch: str = ""  # that has it
+    branch: str = ""  # of the commit
     failed_ref: str = ""  # holds the agent's work
     attempts: int = 0
-    rolled_back: bool = False  # nothing of it is in the working tree
+    rolled_back: bool = False  # the working tree has none of the changes
     notes: tuple[str, ...] = ()

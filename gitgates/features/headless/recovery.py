@@ -1,7 +1,4 @@
-"""How a run begins, and who tidies up after one that was killed.
-
-Its work is kept, and what it has changed beside is put back.
-"""
+"""Begin a run; clean up after a killed one, whose work is kept."""
 
 from __future__ import annotations
 
@@ -30,18 +27,19 @@ if TYPE_CHECKING:
     from gitgates.features.headless.outcomes import HeadlessOptions
     from gitgates.git.repo import Repo
 
-_ORPHANS_S = 30.0  # what a killed run has started is ended by its watchdogs before that
+_ORPHANS_S = 30.0  # by then, watchdogs have ended what a killed run started
 
 
 def begin(home: Repo, run: str, options: HeadlessOptions, say: Callable[[str], None]) -> Ground:
-    """Make the place where a run works, which is locked.
+    """Make and lock the place where a run works.
 
-    What gates need is installed in a worktree, and `say` is told.
+    In a worktree, what gates need is installed; `say` gets the messages.
+
     Raises: GitError, StateError, LockError, SetupError, Interrupted.
     """
     earlier, head = options.earlier, home.head
     if not head:
-        raise GitError("there is no commit yet to begin at", "Create a commit first.")
+        raise GitError("there is no commit to begin with", "Create a commit first.")
     start, home_ref = (earlier.start if earlier else "") or head, head_ref(home)
     folder_abs = earlier.root_abs if earlier else folder_for(home, run)
     ref = f"refs/heads/{options.branch or f'{BRANCHES}{run}'}"
@@ -84,13 +82,13 @@ def _ground_of(home: Repo, state: RunState) -> Ground:
 
 
 def pending(repo: Repo) -> list[str]:
-    """Return messages about killed runs that `recover` would tidy up after. Raises: StateError."""
+    """Return messages about killed runs that `recover` would clean up after. Raises: StateError."""
     runs = [state.run for state in _killed_runs(repo)]
-    return [f"the headless run {run} was killed; to tidy up: gitgates recover" for run in runs]
+    return [f"the headless run {run} was killed; to clean up: gitgates recover" for run in runs]
 
 
 def recover(repo: Repo, *, in_place: bool = True) -> list[str]:
-    """Tidy up after killed runs, those in place only if that is asked for; return messages.
+    """Clean up after killed runs, with `in_place` also after runs in place; return messages.
 
     May be repeated. Raises: GitError, StateError, OSError.
     """
@@ -102,7 +100,7 @@ def recover(repo: Repo, *, in_place: bool = True) -> list[str]:
             notes = ground.put_back()
             ref, more = ground.settle()
             ground.close()
-            how = f"to go on with it: gitgates headless --resume {run}"
+            how = f"to continue it: gitgates headless --resume {run}"
             work = [f"its work is kept as {ref}: gitgates runs restore {run}"] if ref else []
             lines += [f"the headless run {run} was killed; {how}"]
             lines += [f"  {note}" for note in (*work, *notes, *more)]
@@ -113,7 +111,7 @@ def _killed_runs(repo: Repo) -> Iterator[RunState]:
     """Yield the runs that were killed; each is locked meanwhile. Raises: StateError."""
     for state in run_state.begun(repo):
         fd = run_state.lock_killed(repo, state.run)
-        if fd < 0 and not is_alive(state.pid):  # what it has started is left
+        if fd < 0 and not is_alive(state.pid):  # processes that it started remain
             Descendants(f"{RUN_NAME}={state.run}").end()
             fd = run_state.lock_killed(repo, state.run, _ORPHANS_S)
         if fd >= 0:

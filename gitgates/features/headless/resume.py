@@ -1,4 +1,4 @@
-"""Continuing the conversation of an earlier run: what is kept of it, and its work restored."""
+"""Continue an earlier run's conversation: what is kept of it, and what to tell the agent."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _FILE = "conversation.json"
 
 
 class Conversation(Record):
-    """An earlier run, as far as another one can go on with it."""
+    """What another run needs to continue an earlier one."""
 
     run: str
     task: str
     agent: str
     session: str  # of the agent's client
-    root_abs: str  # where it has worked: clients find a conversation by that
-    turns: list[dict[str, Any]]  # with what they used, which clients count on
-    start: str = ""  # the commit to go on from; empty: HEAD
+    root_abs: str  # where it worked, by which clients find a conversation
+    turns: list[dict[str, Any]]  # with their usage, because some clients report totals
+    start: str = ""  # the commit to continue from; empty: HEAD
     passed: bool = False
     outcome: str = ""
-    work_ref: str = ""  # of a run that failed
+    work_ref: str = ""  # of a failed run
 
     def prompt(self, task: str) -> str:
-        """Return how to go on: with another task, or with that of before."""
+        """Return the prompt that continues the conversation: with another task, or the same one."""
         parts = [task] if task != self.task else [f"Continue this task: {self.task}"]
         if self.outcome and not self.passed:
             parts.append(f"It last ended as follows: {self.outcome}.")
@@ -48,19 +48,19 @@ class Conversation(Record):
 
 
 def save_conversation(run_abs: str, **fields: object) -> None:
-    """Write down what another run needs to go on, the first fields of `Conversation`."""
+    """Save what another run needs to continue: the first fields of `Conversation`."""
     replace_file(f"{run_abs}/{_FILE}", json.dumps(fields).encode(), sync=False)
 
 
 def find_conversation(repo: Repo, name: str) -> Conversation:
-    """Return the conversation of a run: its name, the beginning of that, or `latest`.
+    """Return a run's conversation, by its name, a prefix of it, or `latest`.
 
     Raises: UsageError if there is none that can be continued.
     """
     runs_abs = f"{repo.state_abs}/runs"
     names = [n for n in runs.run_ids(repo.state_abs) if os.path.isfile(f"{runs_abs}/{n}/{_FILE}")]
     if not (run := runs.meant_by(name, names)):
-        what = f"--resume {name}: no headless run of that name with a finished turn, or several"
+        what = f"--resume {name}: not the name of exactly one headless run with a finished turn"
         raise UsageError(what, f"Newest: {', '.join(names[:-4:-1]) or 'none'}.")
     path_abs = f"{runs_abs}/{run}/{_FILE}"
     try:
@@ -68,7 +68,7 @@ def find_conversation(repo: Repo, name: str) -> Conversation:
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"--resume {run}: {path_abs} cannot be read: {error}") from error
     if earlier.agent not in CLIENTS or not earlier.session:
-        what = f"`{earlier.agent}` cannot resume a conversation, or has named none"
+        what = f"`{earlier.agent}` cannot resume a conversation, or has reported no session"
         hint = "Start a new run, and describe in its task what to continue."
         raise UsageError(f"--resume {run}: {what}", hint)
     facts = (read_result(f"{runs_abs}/{run}") or {}).get("headless") or {}

@@ -1,12 +1,12 @@
-"""What is known of a run that has not ended, and what it must leave as it was.
+"""The state of a run that has not ended, and what the run must leave unchanged.
 
-That is what it shares with whoever works in the repository: branches, tags, notes, replacements,
-the stash, settings and hooks. Their objects are held by a ref for the time of the run, so that no
-`gc` of the agent's loses them.
+It must not change what it shares with everyone who works in the repository: branches, tags, notes,
+replacements, the stash, settings and hooks. During the run, refs hold their objects, so that the
+agent cannot lose them with `git gc`.
 
-<shared state>/headless/RUN/lock      held while the run lives
+<shared state>/headless/RUN/lock      held while the run is alive
 <shared state>/headless/RUN/run.json  see `RunState`
-<shared state>/headless/RUN/index     an index of ours of its files; the agent's may lie
+<shared state>/headless/RUN/index     our own index of its files; the agent's may lie
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ if TYPE_CHECKING:
 HELD = "refs/gitgates/held"
 # Not remote-tracking branches: whoever fetches moves them, and they can be fetched again.
 _KINDS = ("refs/heads", "refs/tags", "refs/notes", "refs/replace")
-_HALF_MADE_S = 2.0  # at most, until another git has made a worktree
+_HALF_MADE_S = 2.0  # by then, another git has finished making a worktree
 _AGAIN_S = 0.05
 _SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes")
 
 
 class RunState(Record):
-    """Where a run works, and what it must leave as it was: plain values, as JSON has them."""
+    """Where a run works, and what it must leave unchanged: plain JSON values."""
 
     run: str
-    root_abs: str  # of the working tree that it works in
-    home_abs: str  # of the one that it was started in; in place, both are the same
-    ref: str  # that HEAD names while the run works; empty: in place, and detached
+    root_abs: str  # the working tree that it works in
+    home_abs: str  # the working tree that started it; in place, both are the same
+    ref: str  # what HEAD names during the run; empty: in place with a detached HEAD
     start: str  # the commit that it began at
     began_s: float
     pid: int
-    home_ref: str  # what HEAD named before; empty: a commit
-    home_head: str  # that commit
+    home_ref: str  # what HEAD named before; empty: detached
+    home_head: str  # the commit of HEAD before
     refs: Mapping[str, str] = {}  # branches, tags, notes, replacements → object
-    heads: Mapping[str, int] = {}  # git folder of a worktree → entries of the reflog of its HEAD
+    heads: Mapping[str, int] = {}  # a worktree's git folder → number of entries in HEAD's reflog
     stash: Sequence[Sequence[str]] = ()  # commit and message, the newest first
     settings: Mapping[str, Sequence[str]] = {}  # of git, and hooks → mode, content
     known: Sequence[str] = ()  # untracked and ignored files that are not the run's
-    point: str = ""  # in place: of the memory of files, what there was
+    point: str = ""  # in place: the save point of the state before the run
 
     @property
     def in_place(self) -> bool:
@@ -66,18 +66,18 @@ class RunState(Record):
 
     @property
     def branch(self) -> str:
-        """The name of the branch of the run; empty if HEAD is detached."""
+        """The name of the run's branch; empty if HEAD is detached."""
         return self.ref.removeprefix("refs/heads/")
 
 
 def folder_of(repo: Repo, run: str = "") -> str:
-    """Return the folder of a run that has not ended; without a run, that of all."""
+    """Return the folder of a run that has not ended; without a run, the folder of all runs."""
     return f"{repo.shared_state_abs}/headless/{run}".rstrip("/")
 
 
 @contextmanager
 def locked(repo: Repo, run: str) -> Iterator[None]:
-    """Lock the folder of a new run, for this process and all that it starts. Raises: StateError."""
+    """Lock a new run's folder for this process and all its children. Raises: StateError."""
     folder_abs = folder_of(repo, run)
     try:
         make_folder(folder_abs)
@@ -95,17 +95,17 @@ def locked(repo: Repo, run: str) -> Iterator[None]:
 
 
 def lock_killed(repo: Repo, run: str, wait_s: float = 0.0) -> int:
-    """Lock a run of which no process is left; return -1 if there is one, or it has ended."""
+    """Lock a run with no process left; return -1 if there is a process, or the run has ended."""
     return lock_file(f"{folder_of(repo, run)}/lock", wait_s=wait_s, flags=os.O_RDWR)
 
 
 def write(repo: Repo, state: RunState) -> None:
-    """Write down what must be known after a kill. Raises: OSError."""
+    """Save what must be known after a kill. Raises: OSError."""
     replace_file(f"{folder_of(repo, state.run)}/run.json", json.dumps(state._asdict()).encode())
 
 
 def is_there(repo: Repo, run: str) -> bool:
-    """Return whether nobody has removed what is known of a run."""
+    """Return whether a run's state exists."""
     return os.path.isfile(f"{folder_of(repo, run)}/run.json")
 
 
@@ -118,7 +118,9 @@ def begun(repo: Repo) -> list[RunState]:
     for run in sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else []:
         path_abs = f"{folder_abs}/{run}/run.json"
         try:
-            if (content := read_state(path_abs)) is not None:  # else it just begins, or ends
+            if (
+                content := read_state(path_abs)
+            ) is not None:  # else it is just beginning, or ending
                 states.append(RunState(**parse_json(content)))
         except (OSError, ValueError, TypeError) as error:
             hint = f"To continue without it: rm -r '{folder_abs}/{run}'"
@@ -127,17 +129,18 @@ def begun(repo: Repo) -> list[RunState]:
 
 
 def forget(repo: Repo, run: str) -> None:
-    """Remove what is known of a run that has ended, and its lock."""
+    """Remove the state of a run that has ended, and its lock."""
     try:
         remove_tree(folder_of(repo, run))
     except OSError:
-        return  # the agent has removed it, or the next run does
+        return  # the agent has removed it, or the next run will
 
 
 def save(repo: Repo, state: RunState) -> RunState:
-    """Return the state of a run with what it must leave as it was.
+    """Return a run's state, completed by what the run must leave unchanged.
 
-    What another run may have changed, which is alive, counts as it was before that one.
+    What another live run may have changed is taken from before that run.
+
     Raises: GitError, OSError.
     """
     others = [other for other in begun(repo) if other.run != state.run]
@@ -150,7 +153,7 @@ def save(repo: Repo, state: RunState) -> RunState:
 
 
 def hold(repo: Repo, run: str) -> None:
-    """Hold all that refs and reflogs name. Raises: GitError."""
+    """Hold every object that refs and reflogs name. Raises: GitError."""
     git = repo.git
     refs = git.lines("for-each-ref", "--format=%(objectname)")
     names = enumerate(dict.fromkeys([repo.head, *refs, *_lost(repo)]))
@@ -161,8 +164,8 @@ def hold(repo: Repo, run: str) -> None:
 def _lost(repo: Repo) -> list[str]:
     """Return the commits that only reflogs name. Raises: GitError.
 
-    Another git may be making a worktree, or was killed at that: its HEAD names nothing yet, and for
-    a moment its files are empty, which git takes for an error.
+    Another git may be making a worktree, or was killed while making one: HEAD there names nothing
+    yet, and for a moment its files are empty, which git takes for an error.
     """
     ends_s = time.monotonic() + _HALF_MADE_S
     while True:
@@ -176,7 +179,7 @@ def _lost(repo: Repo) -> list[str]:
 
 
 def let_go(repo: Repo, run: str) -> None:
-    """Hold nothing any more."""
+    """Release the objects that a run holds."""
     deletions = repo.git.out("for-each-ref", "--format=delete %(refname)", f"{HELD}/{run}/")
     repo.git.ask("update-ref", "--stdin", stdin=deletions)
 
@@ -184,7 +187,7 @@ def let_go(repo: Repo, run: str) -> None:
 def put_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
     """Put back what the run has changed, and return a note on each change.
 
-    What it has created stays. `git_dir_abs`: of its worktree.
+    What it has created stays. `git_dir_abs`: its worktree's git folder.
 
     Raises: GitError, OSError.
     """
@@ -211,7 +214,7 @@ def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
     notes = [f"{name} was created during the run" for name in created]
     changed = {name for name in state.refs if now.get(name) != state.refs[name]} - {state.ref}
     by_others = _heads_of_others(repo, state, git_dir_abs) if changed else set()
-    # Somebody has committed, say, in another worktree, where a branch is at such a commit.
+    # A commit that another worktree's HEAD was at is somebody else's work.
     for name in sorted(name for name in changed if now.get(name) not in by_others):
         before, why = state.refs[name], f"gitgates: as before the headless run {state.run}"
         what = f"moved to {now[name]}" if name in now else "deleted"
@@ -223,7 +226,7 @@ def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
 
 
 def _heads_of_others(repo: Repo, state: RunState, git_dir_abs: str) -> set[str]:
-    """Return the commits that the HEAD of any other worktree was at since the run began."""
+    """Return the commits that any other worktree's HEAD has been at since the run began."""
     heads = set[str]()
     for folder_abs, commits in _read_heads(repo).items():
         if os.path.realpath(folder_abs) != os.path.realpath(git_dir_abs):
@@ -232,7 +235,7 @@ def _heads_of_others(repo: Repo, state: RunState, git_dir_abs: str) -> set[str]:
 
 
 def _read_heads(repo: Repo) -> dict[str, list[str]]:
-    """Return the commits that HEAD was at, the newest first, by the git folder of the worktree."""
+    """Return a worktree's git folder → the commits that HEAD was at, the newest first."""
     git, ask = Git(repo.common_dir_abs, repo.env), ("reflog", "show", "--format=%H", "HEAD")
     folders = map(os.path.dirname, repo.states_abs)
     return {each: git.ask(f"--git-dir={each}", *ask).stdout.decode().split() for each in folders}
@@ -245,7 +248,7 @@ def _read_stash(repo: Repo) -> list[list[str]]:
 
 
 def _put_stash_back(repo: Repo, state: RunState) -> list[str]:
-    """Store the entries again that are gone, above all others."""
+    """Store missing entries again, above all others."""
     now = _read_stash(repo)
     removed = [[*entry] for entry in state.stash if [*entry] not in now]
     new = [entry for entry in now if entry not in state.stash]
@@ -254,7 +257,7 @@ def _put_stash_back(repo: Repo, state: RunState) -> list[str]:
     again = "was removed from the stash during the run; it is there again"
     return [
         *(f"`{message}` {again}" for _, message in removed),
-        *(f"the entry `{text}` of the stash was created during the run" for _, text in new),
+        *(f"the stash entry `{text}` was created during the run" for _, text in new),
     ]
 
 
@@ -277,21 +280,21 @@ def _read_settings(repo: Repo) -> dict[str, list[str]]:
 
 
 def _put_settings_back(repo: Repo, state: RunState) -> list[str]:
-    """Put settings and hooks back; what was there instead is kept, and named."""
+    """Put settings and hooks back; what replaced them is kept, and named in a note."""
     now, before, notes = _read_settings(repo), state.settings, list[str]()
     folder_abs = f"{repo.shared_state_abs}/kept/{state.run}/settings"
     for name in sorted({*before, *now}):
         if [*before.get(name, ())] == now.get(name, []):
             continue
         path_abs = f"{repo.common_dir_abs}/{name}"
-        note = f"{path_abs} was changed during the run, and is as before"
+        note = f"{path_abs} was changed during the run, and has been put back"
         parent_abs = os.path.dirname(path_abs)
         there_abs = path_abs if os.path.isdir(parent_abs) else parent_abs
         if os.path.lexists(there_abs):
             make_folder(folder_abs)
             kept_abs = f"{folder_abs}/{len(os.listdir(folder_abs))}-{os.path.basename(there_abs)}"
             move_aside(there_abs, kept_abs)
-            note += f"; what it was changed to is in {kept_abs}"
+            note += f"; the changed version is in {kept_abs}"
         if name in before:
             mode, content = int(before[name][0]), before[name][1].encode("latin-1")
             os.makedirs(parent_abs, exist_ok=True)

@@ -1,12 +1,12 @@
 """`gitgates headless --tasks FILE`: a queue of tasks, and one report for all. Cold.
 
-The file has `[[tasks]]`, read as settings are. The report says how far each has come, and survives
-any kill:
+The file has `[[tasks]]`, read as settings are. The report says how far each task is, and survives
+a kill:
 
 <shared state>/queues/<name>/lock         held by the process that works on the queue
 <shared state>/queues/<name>/report.json  a row for each task, with a digest of its definition
 <shared state>/queues/<name>/<id>.prompt  for the process that does the task
-<shared state>/queues/<name>/<id>.log     what its run has printed
+<shared state>/queues/<name>/<id>.log     what its run printed
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _LIMIT_S = 14 * 24 * 3600.0  # each task has a time limit of its own
 _ENDING_S = 30.0
 _KEPT_BYTES = 64 << 10
 _LOG_BYTES = 64 << 20
-# Of the command, for tasks that say nothing else; and what is of a single task.
+# The command's options that are defaults for all tasks, and those that a single task needs.
 _FOR_ALL = ("agent", "agent_command", "max_retries", "max_cost", "budget_minutes")
 _FOR_ONE = ("task", "resume", "branch", "message", "junit", "in_place", "include_uncommitted")
-# Of the result of a run.
+# Fields of a run's result that the report copies.
 _FACTS = ("outcome", "commit", "failed_ref", "attempts", "seconds", "tokens", "cost_usd")
 _SAID = "gitgates: "
 _FINE = ("landed", "nothing to land")
@@ -68,7 +68,7 @@ _VERSION = 1  # of the report
 
 
 class QueueTask(Record):
-    """One task of a queue. None: as the options of the command, or the configuration, say."""
+    """One task of a queue. None: the command's option applies, or the configuration."""
 
     id: str
     prompt: str
@@ -82,11 +82,11 @@ class QueueTask(Record):
 
     @property
     def digest(self) -> str:
-        """A digest of the whole definition: another one is another task."""
+        """A digest of the whole definition: if it changes, the task is a new one."""
         return hashlib.sha256(json.dumps(self).encode()).hexdigest()
 
     def arguments(self, options: dict[str, Any], run: str) -> list[str]:
-        """Return the options of the command that does it; `options`: those for all tasks."""
+        """Return the options of the command that does the task; `options`: those for all tasks."""
         chosen = {name: options[name] for name in _FOR_ALL if options[name] is not None}
         if self.agent:
             chosen.pop("agent_command", None)
@@ -129,7 +129,7 @@ _TABLE = Table(
 
 
 def read_tasks(path: str) -> tuple[QueueTask, ...]:
-    """Return the tasks of a file. Raises: ConfigError with all that is wrong."""
+    """Return the tasks in a file. Raises: ConfigError with every problem."""
     try:
         with open(path, encoding="utf-8") as file:
             document = Document(path, (), parse_toml(file.read()))
@@ -200,7 +200,7 @@ class _Queue:
         self.rows: dict[QueueTask, Row] = {}
         for task in tasks:
             row = saved.get(task.id, {})
-            # A task that is defined anew is another one.
+            # A task whose definition has changed starts again.
             self.rows[task] = row if row.get("task") == task.digest else self._new_row(task)
 
     def _new_row(self, task: QueueTask) -> Row:
@@ -243,7 +243,7 @@ class _Queue:
         return document
 
     def work(self) -> int:
-        """Do what is due; end when all is done, or a signal has come, and return that."""
+        """Do what is due, until all is done or a signal comes; return the signal, or 0."""
         self._settle()
         due = (
             "waiting",
@@ -256,7 +256,7 @@ class _Queue:
         finished = len(self.rows) - len(waiting)
         self.console.message(f"{counted(len(self.rows), 'task')}, {finished} of them already done")
         for row in self.rows.values():
-            row["landing"] = row.get("landing", "").removeprefix("error")  # it is tried again
+            row["landing"] = row.get("landing", "").removeprefix("error")  # tried again
         landing = [task for task in self.rows if self._may_land(task)]
         running: dict[int, QueueTask] = {}
         watch = Watchdog()  # ends them if we are killed
@@ -282,12 +282,12 @@ class _Queue:
             watch.close()
 
     def _settle(self) -> None:
-        """Tidy up after tasks whose queue was killed.
+        """Clean up after tasks whose queue was killed.
 
         Raises: LockError if processes of an earlier attempt cannot be ended.
         """
         rows = [row for row in self.rows.values() if row["status"] == "interrupted"]
-        for row in rows:  # watchdogs end what it has started
+        for row in rows:  # watchdogs end what it started
             if (lock := lock_killed(self.repo, row["run"], _ENDING_S)) >= 0:
                 os.close(lock)
         for line in recover(self.repo, in_place=False):
@@ -299,14 +299,14 @@ class _Queue:
             self._conclude(row)
 
     def _begin(self, task: QueueTask, group: Group, watch: Watchdog) -> int:
-        """Start the process of a task; return its number."""
+        """Start the process of a task; return its id."""
         run, before, row = os.path.basename(runs.new_run("")), self.rows[task], self._new_row(task)
         doing, resumed = task, before.get("ejected", "")
-        if resumed:  # what was said of its branch is the next turn
+        if resumed:  # the feedback on its branch is the next prompt
             branch = f"{task.branch}-again"
             doing = task._replace(prompt=before["feedback"], branch=branch, agent=None)
             row |= {"branch": branch, "ejected": resumed, "feedback": before["feedback"]}
-        row |= {"status": "interrupted", "outcome": "it will be repeated next time", "run": run}
+        row |= {"status": "interrupted", "outcome": "will be repeated next time", "run": run}
         self.rows[task] = row
         self.save()
         prompt_abs = f"{self.folder_abs}/{task.id}.prompt"
@@ -325,7 +325,7 @@ class _Queue:
         return bool(self.options["land"] and is_done)
 
     def _land(self, task: QueueTask, group: Group, watch: Watchdog) -> int:
-        """Start to land the branch of a task that has passed; return the process."""
+        """Start to land the branch of a task that has passed; return the process id."""
         words = ("land", "--format=json", self.rows[task]["branch"])
         command = Command(
             (sys.executable, "-m", "gitgates", *words), self.repo.root_abs, dict(self.repo.env)
@@ -334,9 +334,9 @@ class _Queue:
         return _start(group, command, Capture(_LOG_BYTES), watch)
 
     def _landed(self, task: QueueTask, output: bytes) -> None:
-        """Write down how a branch has landed; one that was ejected goes back to its agent, once."""
+        """Record whether a branch landed; an ejected one goes back to its agent, once."""
         row = self.rows[task]
-        try:  # behind what was said meanwhile
+        try:  # messages may come before the document
             entry = parse_json(output[output.index(b"{\n") :])["entries"][0]
         except (ValueError, KeyError, IndexError):
             lines = output.decode("utf-8", "replace").strip().splitlines() or ["interrupted"]
@@ -354,7 +354,7 @@ class _Queue:
         self.console.message(f"{task.id}: {row['outcome']}")
 
     def _end(self, task: QueueTask, output: bytes) -> None:
-        """Write down how a task has ended; `output` is empty if it was interrupted."""
+        """Record how a task ended; `output` is empty if it was interrupted."""
         row = self.rows[task]
         self._conclude(row)
         lines = output.decode("utf-8", "replace").splitlines()
@@ -366,7 +366,7 @@ class _Queue:
         self.console.message(f"{task.id}: {row['status']}: {row['outcome']}")
 
     def _conclude(self, row: Row) -> None:
-        """Write down what the result of a run, or the commit on its branch, says of its task."""
+        """Record a task's result, from its run's result or the commit on its branch."""
         result = read_result(f"{self.repo.state_abs}/runs/{row['run']}") or {}
         facts = result.get("headless", {})
         if facts and facts["outcome"] != OUTCOMES["interrupted"][1]:
@@ -375,7 +375,7 @@ class _Queue:
         git = self.repo.git
         tip = git.resolve(f"refs/heads/{row['branch']}")
         if tip and is_of(git, tip, row["run"]):
-            outcome = "all gates passed; then it was killed"
+            outcome = "all gates passed; then the run was killed"
             row |= {"status": "passed", "outcome": outcome, "commit": tip}
 
 

@@ -1,6 +1,6 @@
-"""One turn of an agent's client, with a deadline; what it has started ends with it.
+"""Run one turn of an agent's client with a deadline, and end everything that it started with it.
 
-And the wait before it is repeated, if the model's service is busy or out of reach.
+Also waits before a repetition, if the model's service is busy or unreachable.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ RUN_NAME = "GITGATES_HEADLESS"
 _MOST_OUTPUT = 64 << 20  # bytes
 _LONGEST_WAIT_S = 300.0
 _TICK_S = 0.1
-# As clients and libraries word it. Statuses of HTTP: too many requests, and the server's own.
-_PASSING = re.compile(
+# As clients and libraries word it. HTTP statuses: too many requests, and server errors.
+_TEMPORARY = re.compile(
     r"\b(?:429|50[0234]|529)\b|rate.?limit|too many requests|overloaded|bad gateway|"
     r"(?:temporarily|service) unavailable|gateway time.?out|request timed out|"
     r"\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|TIMEOUT|NOTFOUND|AI_AGAIN|NETUNREACH|HOSTUNREACH|PIPE)\b|"
@@ -41,13 +41,13 @@ _PASSING = re.compile(
     r"connection (?:error|reset|refused|aborted|closed|timed out)|connect(?:ion)? timeout",
     re.IGNORECASE,
 )
-# Waiting resolves none of these.
+# Waiting helps with none of these.
 _LASTING = re.compile(r"insufficient.quota|credit balance|billing|payment", re.IGNORECASE)
 _HOOKS_S = 1800.0  # for the git hooks
 _SHOWN = 2000  # characters of what went wrong
-# Standard error apart: standard output is what the client was asked to write for machines. First,
-# the shell goes into the control group, if there is one.
-_APART = """
+# Separates standard error, because standard output is what the client writes for machines. First,
+# the shell enters the control group, if there is one.
+_WITH_STDERR_APART = """
 [ -z "$1" ] || { echo 0 >"$1/cgroup.procs"; } 2>/dev/null
 shift
 exec "$@" 2>"$0"
@@ -55,7 +55,7 @@ exec "$@" 2>"$0"
 
 
 def require_outermost(repo: Repo) -> None:
-    """Raise UsageError in what a headless run has started."""
+    """Raise UsageError in a process that a headless run started."""
     if running := repo.env.get(RUN_NAME):
         raise UsageError(f"the headless run {running} started this", "Runs cannot be nested.")
 
@@ -71,7 +71,7 @@ def run_turn(
 ) -> Turn:
     """Start the client with a prompt, end what it leaves running, and parse its output.
 
-    `repo` has its environment; `folder_abs` gets the prompt and the output; `limit_s` is a timeout.
+    `repo` has the client's environment; `folder_abs` gets the prompt and the output.
 
     Raises: Interrupted after a signal; OSError.
     """
@@ -84,7 +84,7 @@ def run_turn(
     env = {name: value for name, value in repo.env.items() if name not in withheld}
     errors_abs = f"{folder_abs}/stderr.log"
     descendants = Descendants(f"{RUN_NAME}={repo.env[RUN_NAME]}")
-    argv = ("/bin/sh", "-c", _APART, errors_abs, descendants.cgroup_abs, *start.argv)
+    argv = ("/bin/sh", "-c", _WITH_STDERR_APART, errors_abs, descendants.cgroup_abs, *start.argv)
     command, log_abs = Command(argv, repo.root_abs, env, stdin_abs), f"{folder_abs}/stdout.log"
     output, ending = _run_process(command, log_abs, limit_s, on_tick, descendants=descendants)
     turn = client.read(output)
@@ -99,7 +99,7 @@ def run_turn(
 
 
 def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -> Turn:
-    """Subtract from a client's totals what earlier turns of the same conversation used."""
+    """Subtract what earlier turns of the same conversation used from a client's totals."""
     same = [each for each in earlier if each.get("session") == turn.session]
     for name in client.totals:
         total, before = getattr(turn, name), sum(each.get(name, 0) for each in same)
@@ -118,7 +118,7 @@ def _run_process(
 ) -> tuple[bytes, Ending]:
     """Run a process and its process group to the end; return its output and how it ended.
 
-    `on_tick` is called now and then until it ends; `descendants` are ended after it.
+    `on_tick` is called periodically until it ends; then `descendants` are ended.
 
     Raises: Interrupted after a signal, when all started processes have ended.
     """
@@ -152,9 +152,9 @@ def run_git(repo: Repo, *args: str, log_abs: str, on_tick: Callable[[], None]) -
     return text if ending.exit_status != 0 else ""
 
 
-def is_passing(error: str) -> bool:
+def is_temporary(error: str) -> bool:
     """Return whether a client's error may be temporary."""
-    return bool(_PASSING.search(error)) and not _LASTING.search(error)
+    return bool(_TEMPORARY.search(error)) and not _LASTING.search(error)
 
 
 def wait_s(number: int, first_s: float) -> float:
@@ -164,7 +164,7 @@ def wait_s(number: int, first_s: float) -> float:
 
 def wait(seconds: float, listener: Listener) -> None:
     """Wait before a turn is repeated."""
-    listener.message(f"that may pass: the turn is repeated in {max(seconds, 0):.0f} s")
+    listener.message(f"this may be temporary: the turn is repeated in {max(seconds, 0):.0f} s")
     until = time.monotonic() + seconds
     while (remaining_s := until - time.monotonic()) > 0:
         time.sleep(min(remaining_s, _TICK_S))

@@ -306,8 +306,8 @@ def test_where_git_would_touch_own_work_the_commit_stays_on_its_branch(
     done = headless(work, "go", "--agent-command", command)
     assert done.returncode == 0, (done.stdout, done.stderr)
     branch = f"gitgates/{result(work)['execution_id']}"
-    note = done.stdout.decode().partition(f"note: it is on branch {branch}: ")[2]
-    assert why in note.partition(f"; to take it: git merge {branch}")[0]
+    note = done.stdout.decode().partition(f"note: the commit is on branch {branch}: ")[2]
+    assert why in note.partition(f"; to merge it: git merge {branch}")[0]
     assert work.git("show", f"{branch}:b.txt") == "b"
     assert left(work) == [f"refs/heads/{branch}"]
     if meanwhile == "true":
@@ -325,7 +325,7 @@ def test_uncommitted_changes_can_be_its_first_commit(work: Repo) -> None:
     done = headless(work, "go", "--include-uncommitted", "--agent-command", command)
     assert done.returncode == 0, (done.stdout, done.stderr)
     branch = f"gitgates/{result(work)['execution_id']}"
-    assert f"to take it: git stash -u && git merge {branch}" in done.stdout.decode()
+    assert f"to merge it: git stash -u && git merge {branch}" in done.stdout.decode()
     assert work.git("show", "--name-only", "--format=", branch) == "a.txt\nb.txt"
     changed = "mine.txt\nnew/mine.txt"
     assert work.git("diff-tree", "-r", "--name-only", "main", f"{branch}^") == changed
@@ -387,7 +387,7 @@ def test_what_is_denied_twice_ends_the_run(work: Repo) -> None:
     command = agent(work, "echo b > b.txt", "echo c > b.txt", "rm b.txt; echo good > a.txt")
     done = headless(work, "go", "--agent-command", command)
     assert done.returncode == 1
-    assert b"changed files of `deny` in two attempts" in done.stdout
+    assert b"changed files that `deny` matches in two attempts" in done.stdout
     assert work.git("status", "--porcelain") == ""
 
 

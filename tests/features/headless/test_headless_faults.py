@@ -125,7 +125,10 @@ CHANGED = [
     ("git tag -d v1", "refs/tags/v1 was deleted during the run; it is at {tag} again"),
     ("git tag v2", "refs/tags/v2 was created during the run"),
     ("git stash clear", "was removed from the stash during the run; it is there again"),
-    ("git config core.bare true", "{git}/config was changed during the run, and is as before; "),
+    (
+        "git config core.bare true",
+        "{git}/config was changed during the run, and has been put back; ",
+    ),
 ]
 
 
@@ -213,8 +216,8 @@ def test_what_git_cannot_hold_goes_back_to_the_agent(work: Repo) -> None:
     hook.chmod(0o755)
     turn = f"rm {hook}; git init -q inner; {GOOD}"
     told = passed(work, turn, "rm -rf inner")
-    assert "git cannot hold the change: a repository within" in prompts(work)[1]
-    assert f"{hook} was changed during the run, and is as before" in told
+    assert "git cannot hold the change: a nested repository" in prompts(work)[1]
+    assert f"{hook} was changed during the run, and has been put back" in told
     assert hook.stat().st_mode & 0o777 == 0o755
     assert committed(work) == "a.txt"
 
@@ -264,7 +267,7 @@ def test_what_is_in_the_place_of_a_hook_goes(work: Repo, place: str) -> None:
     hook.chmod(0o755)
     there = f"$(git rev-parse --git-common-dir)/hooks/{place}".rstrip("/")
     put = f"mkdir {there}" if place else f"echo x > {there}"
-    assert f"{hook} was changed during the run, and is as before" in passed(
+    assert f"{hook} was changed during the run, and has been put back" in passed(
         work, f"rm -rf {there}; {put}; {GOOD}"
     )
     assert hook.read_text() == "#!/bin/sh\n"
@@ -283,7 +286,7 @@ def test_a_repository_without_a_commit_is_refused(repo: Repo) -> None:
     repo.config(CONFIG)
     done = run(repo, GOOD)
     assert done.returncode == 74
-    assert b"there is no commit yet" in done.stderr
+    assert b"there is no commit to begin with" in done.stderr
 
 
 def test_a_state_folder_that_cannot_be_written_is_said(work: Repo) -> None:

@@ -112,7 +112,7 @@ def test_what_it_cannot_begin_with_is_named(work: Repo) -> None:
     work.write(".git/MERGE_HEAD", work.head())
     done = run(work, GOOD)
     assert done.returncode == 74
-    assert b"a command of git waits to be continued: MERGE_HEAD" in done.stderr
+    assert b"an unfinished git command: MERGE_HEAD" in done.stderr
     (work.path / ".git/MERGE_HEAD").unlink()
     done = run(work, GOOD, args=("--include-uncommitted",))
     assert done.returncode == 64

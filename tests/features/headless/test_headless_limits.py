@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from conftest import Repo
 
-from gitgates.features.headless.turn import is_passing, wait_s
+from gitgates.features.headless.turn import is_temporary, wait_s
 
 CONFIG = """\
 [gates.test]
@@ -92,7 +92,7 @@ def test_a_busy_service_is_waited_for(work: Repo, claude: Claude) -> None:
     done = work.gitgates("headless", "go")
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert claude.prompts == ["go"] * 4
-    assert done.stdout.count(b"that may pass: the turn is repeated in") == 3
+    assert done.stdout.count(b"this may be temporary: the turn is repeated in") == 3
     resumed = (claude.folder / "arguments").read_text().splitlines()[1]
     assert "--resume s-1" in resumed
     assert len(document(work)["quality_gates"]["attempts"]) == 1
@@ -113,7 +113,7 @@ def test_what_does_not_pass_is_not_waited_for(work: Repo, claude: Claude) -> Non
     claude.turns(*["error='401 invalid API key'"] * 9)
     done = work.gitgates("headless", "go")
     assert (done.returncode, len(claude.prompts)) == (1, 2)
-    assert b"may pass" not in done.stdout
+    assert b"may be temporary" not in done.stdout
 
 
 @pytest.mark.thorough
@@ -136,7 +136,7 @@ def test_waiting_is_interrupted(work: Repo, claude: Claude) -> None:
     argv = [sys.executable, "-m", "gitgates", "headless", "go"]
     run = subprocess.Popen(argv, cwd=work.path, stdout=subprocess.PIPE)
     assert run.stdout
-    while b"may pass" not in run.stdout.readline():
+    while b"may be temporary" not in run.stdout.readline():
         assert run.poll() is None
     run.send_signal(signal.SIGTERM)
     out, _ = run.communicate(timeout=20)
@@ -166,7 +166,7 @@ def test_waiting_is_interrupted(work: Repo, claude: Claude) -> None:
     ],
 )
 def test_which_errors_may_pass(error: str, passes: bool) -> None:  # noqa: FBT001 - of the table
-    assert is_passing(error) == passes
+    assert is_temporary(error) == passes
 
 
 def test_waits_double_up_to_five_minutes() -> None:

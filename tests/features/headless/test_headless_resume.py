@@ -111,7 +111,7 @@ def test_a_run_goes_on_where_it_began_whatever_there_is_now(work: Repo, claude: 
     done = work.gitgates("headless", "--resume", "latest")
     assert done.returncode == 0, (done.stdout, done.stderr)
     branch = f"gitgates/{document(work)['execution_id']}"
-    assert f"to take it: git merge {branch}" in done.stdout.decode()
+    assert f"to merge it: git merge {branch}" in done.stdout.decode()
     assert work.git("log", "--format=%H", branch).split("\n")[1:] == [first]
     assert work.git("show", f"{branch}:a.txt") == "half\ngood"
     assert (work.path / "a.txt").read_text() == "mine\n"
@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_with_its_work(work: Repo, claude: Claude) -> None:
         killed.kill()
     done = work.gitgates("headless", "--resume", "latest")
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert b" was killed; to go on with it: gitgates headless --resume " in done.stdout
+    assert b" was killed; to continue it: gitgates headless --resume " in done.stdout
     assert work.git("show", "HEAD:a.txt") == "half\nmore\ngood"
     assert "--resume s-1" in arguments(claude)[2]
     assert left(work) == []
@@ -155,7 +155,10 @@ def test_a_run_in_place_goes_on_in_place(work: Repo, claude: Claude) -> None:
 
 
 REFUSED = (
-    (("--resume", "2020"), "--resume 2020: no headless run of that name with a finished turn"),
+    (
+        ("--resume", "2020"),
+        "--resume 2020: not the name of exactly one headless run with a finished turn",
+    ),
     (("--resume", "latest", "--agent", "codex"), "is a conversation of claude"),
     (("--resume", "latest", "--agent-command", "x"), "is a conversation of claude"),
     (("--resume", "latest", "--in-place"), "its conversation belongs to another folder"),

@@ -210,8 +210,8 @@ def test_hooks_that_an_agent_has_left_go(work: Repo, where: tuple[str, ...]) -> 
     assert (hooks / "pre-commit").stat().st_mode & 0o777 == 0o755
     said = done.stdout.decode()
     for name in ("post-checkout", "pre-commit", "d/x"):
-        note = f"note: {hooks}/{name} was changed during the run, and is as before; "
-        kept = said.partition(f"{note}what it was changed to is in ")[2].partition("\n")[0]
+        note = f"note: {hooks}/{name} was changed during the run, and has been put back; "
+        kept = said.partition(f"{note}the changed version is in ")[2].partition("\n")[0]
         assert Path(kept).read_text() == "evil\n"
 
 
