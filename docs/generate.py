@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from gitgates.config import FILES, keys
-from gitgates.config.tables import tables
+from gitgates.config.keys import tables
 from gitgates.core import environ, errors, limits
 from gitgates.core.lifecycle import (
     GIT_HOOKS,

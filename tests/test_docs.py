@@ -18,8 +18,8 @@ import yaml
 
 from gitgates.cli import VERBS, load_verb
 from gitgates.config import keys
+from gitgates.config.keys import tables
 from gitgates.config.load import inspect, parse_files
-from gitgates.config.tables import tables
 from gitgates.core import environ, errors
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.parts import feature_parts

@@ -14,7 +14,7 @@ from gitgates.core import errors
 from gitgates.verbs import output
 from gitgates.verbs.group import VerbGroup
 
-# section of the help → verb → its line. A verb's file has its name, and `command` in it.
+# Help section → verb → its line. The verb's module has its name, and defines `command`.
 SECTIONS = {
     "Start": {
         "init": "Propose gates from the project's existing checks.",
@@ -67,10 +67,10 @@ EVERY_DAY = (
 
 ALL = "all"  # the verbs that the help shows
 
-# Verbs that stand in another verb's file, under their own name.
-_BESIDE = {"schema": "check", "gc": "recover"}
+# Verb → the module of another verb that defines it, under its own name.
+_SHARED_FILES = {"schema": "check", "gc": "recover"}
 # A module `list` would hide the function of that name here.
-_FILES = {**_BESIDE, "list": "list_gates"}
+_FILES = {**_SHARED_FILES, "list": "list_gates"}
 
 # Verbs of features → their modules in gitgates.features; all others are beside this one.
 _FEATURE_MODULES = {
@@ -93,7 +93,7 @@ _FEATURE_MODULES = {
     "verify": "evidence.cli",
 }
 
-# `recover` looks before it acts; `run` reports even then what went wrong, in the requested format.
+# `recover` lists before it acts; `run` reports a failed restore in the requested format.
 _HEAL_THEMSELVES = ("recover", "run")
 
 
@@ -102,7 +102,7 @@ def load_verb(verb: str) -> click.Command:
     file = _FILES.get(verb, verb).replace("-", "_")
     name = f"features.{feature}" if (feature := _FEATURE_MODULES.get(verb)) else f"cli.{file}"
     module = importlib.import_module(f"gitgates.{name}")
-    command: click.Command = getattr(module, verb if verb in _BESIDE else "command")
+    command: click.Command = getattr(module, verb if verb in _SHARED_FILES else "command")
     return command
 
 
@@ -121,7 +121,7 @@ class LazyGroup(VerbGroup):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
-        """Return the verbs in the order of their importance."""
+        """Return the verbs in the order of the help."""
         return list(VERBS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

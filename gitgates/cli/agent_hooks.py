@@ -1,7 +1,8 @@
-"""`install-hooks --agent` and `uninstall-hooks --agent`."""
+"""`install-hooks --agent` and `uninstall-hooks --agent`, also for `gitgates mcp`."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import sys
@@ -17,14 +18,16 @@ from gitgates.edit import blocks, user_file
 from gitgates.edit.user_file import display_path
 from gitgates.features.gates.rules import rules_text
 from gitgates.git.repo import Repo
-from gitgates.hosts import AGENTS, agent_host, agent_settings
-from gitgates.hosts.settings.base import HookSettings
+from gitgates.hosts import AGENTS, agent_host, agent_servers, agent_settings
+from gitgates.hosts.settings.base import SCOPES, HookSettings
 from gitgates.session.needs import agents_wanted, gates_on, is_reason
 from gitgates.setup.install import agent_needs, agents
 from gitgates.setup.install.agents import AgentFile
 from gitgates.verbs.repository import WRITE_A_GATE, configuration
 
 _RULES = "the rules of the gates"
+_SERVER = "the entries of the gitgates server"
+_PROGRAM = "gitgates"  # by its bare name: a team shares the file
 _LEFT = "was edited after gitgates wrote it; left unchanged"
 _NO_AGENT_HOOKS = (
     "gitgates: the configuration defines no agent hooks: {} gets only the guard, and no gates "
@@ -100,7 +103,7 @@ def install(
 
 
 def _report_trust(repo: Repo, agent: str, scope: str) -> None:
-    """Print where a client has its hooks from, and what it needs to run them."""
+    """Print where a client gets its hooks from, and what it needs to run them."""
     host = agent_host(agent)
     if main := agents.main_settings(agent, scope, repo):
         click.echo(
@@ -115,8 +118,8 @@ def _report_trust(repo: Repo, agent: str, scope: str) -> None:
         )
     if sandbox := settings.SANDBOX:
         click.echo(
-            f"gitgates: in its sandbox, {host.TITLE} keeps `gitgates review done` and others from "
-            f"writing into .git\n  To allow it: {sandbox} {shlex.quote(repo.state_abs)}"
+            f"gitgates: the sandbox of {host.TITLE} does not let `gitgates review done` and other "
+            f"verbs write into .git\n  To allow it: {sandbox} {shlex.quote(repo.state_abs)}"
         )
 
 
@@ -131,9 +134,9 @@ def _report_scope(agent: str) -> None:
 
 
 def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:
-    """Return the named agents, each once; print those that are detected.
+    """Return the named agents, each once; print the detected ones.
 
-    Of these, one that has no settings for the scope is left out.
+    A detected agent without settings for the scope is left out.
 
     Raises: UsageError if none is left.
     """
@@ -160,7 +163,7 @@ def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:
 def write_rules(repo: Repo, file: str, *, only_check: bool = False) -> None:
     """Keep the rules of the gates in a block of a file that agents read.
 
-    Raises: GitgatesError if that cannot be.
+    Raises: GitgatesError if the block cannot be written.
     """
     path_abs = os.path.join(repo.root_abs, file)
     user_file.require_inside(repo.root_abs, path_abs)
@@ -174,8 +177,8 @@ def write_rules(repo: Repo, file: str, *, only_check: bool = False) -> None:
 def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool, has_some: bool) -> None:
     """Configure what `gitgates init --agent` proposes, if the person agrees.
 
-    Raises: ConfigError if nobody can be asked, or does not want it, unless there are some to
-    install without.
+    Raises: ConfigError if nobody can be asked, or the answer is no; `has_some`: not then, because
+    some hooks need no configuration.
     """
     if has_some and not yes and not (may_ask and sys.stdin.isatty()):
         click.echo(_NO_AGENT_HOOKS.format(agent_host(agent).TITLE, agent))
@@ -208,9 +211,9 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool, has_some: bo
 
 
 def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | None) -> None:
-    """Refuse to write settings beside which others' hooks would not be run any more.
+    """Refuse to write settings that would stop others' hooks from running.
 
-    Raises: ConfigError if there are such.
+    Raises: ConfigError if there are any.
     """
     host = agent_host(agent)
     if not host.FILES.older_settings:
@@ -258,7 +261,7 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
             f"  To remove them: gitgates uninstall-hooks --agent {agent} --scope {other_scope}"
         )
     if not others:
-        _take_rules(repo, agent)
+        _remove_rules(repo, agent)
 
 
 def installed(agent: str, repo: Repo) -> dict[str, str]:
@@ -276,7 +279,7 @@ def read_settings(agent: str, path_abs: str) -> HookSettings:
     try:
         return agent_settings(agent).read(user_file.read(path_abs) or "", path_abs)
     except GitgatesError:
-        return HookSettings()  # not what was asked for
+        return HookSettings()  # the question was only whether it has our hooks
 
 
 def _require_inside(repo: Repo, scope: str, *paths_abs: str) -> None:
@@ -332,7 +335,7 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
         click.echo(f"{display_path(os.path.join(folder_abs, file.path), repo.root_abs)}: {change}")
 
 
-def _take_rules(repo: Repo, agent: str) -> None:
+def _remove_rules(repo: Repo, agent: str) -> None:
     """Remove our block from the files that no agent with our hooks reads any more."""
     still_read = {AGENTS[name].rules for name in AGENTS if installed(name, repo)}
     for file in {AGENTS[name].rules: None for name in (agent, *AGENTS)}:
@@ -358,5 +361,53 @@ def replace(
 
 
 def added(hooks: Iterable[str], *, before: bool) -> str:
-    """Return how hooks were put into a file; `before`: some were there."""
+    """Return whether hooks were added or updated, and which; `before`: the file had some."""
     return f"{'updated' if before else 'added'}: {', '.join(hooks)}"
+
+
+def require_server(agent: str, scope: str) -> None:
+    """Check that the server can be registered, before anything is written.
+
+    Raises: UsageError.
+    """
+    servers = agent_servers(agent)
+    if servers is None:
+        raise UsageError(f"{agent_host(agent).TITLE} has no file to register a server in")
+    if scope != SCOPES[0]:
+        raise UsageError(
+            f"--mcp registers the server for the project, and cannot be used with --scope {scope}",
+            f"Instead, run: {servers.OTHER_SCOPES.format(scope=scope)}",
+        )
+
+
+def register_server(repo: Repo, agent: str, *, print_only: bool) -> None:
+    """Register the server and print the changes, or only print what would be written."""
+    servers = agent_servers(agent)
+    if servers is None:
+        return
+    if print_only:
+        click.echo(f"\n{servers.FILE}:\n\n{servers.add(None, _PROGRAM, servers.FILE)}", nl=False)
+        return
+    path_abs = os.path.join(repo.root_abs, servers.FILE)
+    user_file.require_inside(repo.root_abs, path_abs)
+    before = user_file.read(path_abs)
+    after = servers.add(before, _PROGRAM, servers.FILE)
+    replace(repo, path_abs, before, after, what=_SERVER, how="added")
+    if importlib.util.find_spec("mcp") is None:
+        click.echo(
+            "gitgates: `gitgates mcp` needs a package that is not installed\n"
+            "  Install it: pip install 'gitgates[mcp]'"
+        )
+
+
+def remove_server(repo: Repo, agent: str) -> None:
+    """Unregister the server, and print that it was removed."""
+    servers = agent_servers(agent)
+    if servers is None:
+        return
+    path_abs = os.path.join(repo.root_abs, servers.FILE)
+    before = user_file.read(path_abs)
+    after = None if before is None else servers.remove(before, servers.FILE)
+    if after != before:
+        user_file.require_inside(repo.root_abs, path_abs)
+        replace(repo, path_abs, before, after, what=_SERVER, how="removed")

@@ -26,16 +26,17 @@ def command(action: tuple[str, ...]) -> int:
     """Print a token that allows an agent or a script to run one command.
 
     COMMAND is `review skip`, `intent approve-scope`, `trace prune`, `advice edit`, `advice close`,
-    `advice remove` or `undo`, also for `redo`, which accept it as --token. It is valid once in this
-    repository, within ten minutes, and is only printed to a terminal.
+    `advice remove`, `baseline write` or `undo` (also for `redo`). Pass the token to it with
+    --token. It works once, in this repository, within ten minutes, and is printed only to a
+    terminal.
 
-    `gitgates approve rules` prints no token: the intents and policy settings currently in the files
-    apply from now on, also in sessions that started with others.
+    `gitgates approve rules` prints no token: the intents and policy settings in the files apply
+    from now on, even in sessions that started with others.
     """
     action_name = " ".join(action).removeprefix("gitgates ")
     if action_name not in (*ACTIONS, _RULES):
         hint = did_you_mean(action_name, (*ACTIONS, _RULES)) or f"Known: {', '.join(ACTIONS)}."
-        raise UsageError(f"no command that is approved by a person: {action_name!r}", hint)
+        raise UsageError(f"not a command that a person approves: {action_name!r}", hint)
     repo = current_repo()
     if not (is_person_at_terminal(repo.env) and os.isatty(1)):
         raise UsageError(
@@ -59,6 +60,6 @@ def _approve_rules(repo: Repo) -> int:
     config = configuration(repo)
     files = [also(repo, config) for also in functions_of(config, "approve")]
     approve(repo, policy_settings(config))
-    what = " and ".join([*files, "the settings"])
-    click.echo(f"gitgates: {what} of policies now apply as they are, also in running sessions")
+    what = " and ".join([*files, "the policy settings"])
+    click.echo(f"gitgates: {what} now apply as they are, even in running sessions")
     return OK

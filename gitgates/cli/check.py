@@ -1,14 +1,14 @@
-"""`gitgates check`, and `gitgates schema`: is the configuration right, and what may it hold."""
+"""`gitgates check` and `gitgates schema`: is the configuration valid, and what may it contain."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 
 import click
 
 from gitgates.cli import agent_hooks
-from gitgates.cli.pipes import find_pipes
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.load import describe, inspect
 from gitgates.core import environ, errors
@@ -26,14 +26,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Programs that check nothing by themselves, so that only the end of their pipe counts.
+_LISTING_PROGRAMS = (
+    *("cat", "cut", "echo", "fd", "find", "git", "grep", "head", "ls", "printf", "rg", "sed"),
+    *("sort", "tr", "true", "uniq", "yes"),
+)
+_COMMAND_ENDS = (";", "&", "&&", "||", ";;", "(", ")")
+_BEFORE_A_COMMAND = ("!", "{", "if", "then", "else", "while", "until", "do", "time", "exec", "env")
+
 
 @click.command("check")
 @format_option
 def command(fmt: str) -> int:
     """Check the configuration and report every problem at once.
 
-    Warns about gates that match no tracked file, or run before one that changes files, about pipes
-    that hide a failure, and about limits of gates in the agents whose hooks are installed.
+    Warns about gates that match no tracked file, gates that run before a gate that changes files,
+    pipes that hide a failure, and what gates cannot do in the agents whose hooks are installed.
 
     Exit status 0: the configuration is valid. 78: it has errors, or is missing.
     """
@@ -93,7 +101,7 @@ def _warnings(config: Config, root_abs: str) -> list[str]:
 
 
 def _late_fixers(config: Config) -> Iterator[str]:
-    """Yield a remark on each gate that runs before one which may change what it has checked."""
+    """Yield a remark on each gate that runs before a gate that may change what it checked."""
     writes = {gate.name for gate in config.gates if gate.writes}
     for hook in config.hooks:
         names = [name for name in hook.gates if name in writes]
@@ -116,6 +124,41 @@ def _limits(config: Config, root_abs: str) -> list[str]:
         ):
             limitations += limits(config, agent)
     return limitations
+
+
+def find_pipes(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield the name of each gate of which a failure is lost in a pipe, and the remark on it."""
+    for gate in config.gates:
+        command = gate.command if isinstance(gate.command, str) else ""
+        for lost, last in _pipes(command) if "pipefail" not in command else ():
+            status = f"the exit status is that of `{last}`, the last command of the pipe"
+            hint = "Write to a file first, or use: bash -o pipefail -c '…'"
+            yield gate.name, f"a failure of `{lost}` is lost: {status}. {hint}"
+
+
+def _pipes(command: str) -> Iterator[tuple[str, str]]:
+    """Yield a command that may check something, and the last one, of each pipe in a text."""
+    try:
+        words = shlex.shlex(command, posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        tokens = [*words, ";"]
+    except ValueError:
+        return  # it is not closed: the shell says so
+    names: list[str] = []
+    is_first = True
+    for token in tokens:
+        if token in _COMMAND_ENDS:
+            checks = [
+                name for name in names[:-1] if os.path.basename(name) not in _LISTING_PROGRAMS
+            ]
+            if checks:
+                yield checks[0], names[-1]
+            names, is_first = [], True
+        elif token in ("|", "|&"):
+            is_first = True
+        elif is_first and "=" not in token and token not in _BEFORE_A_COMMAND:
+            names.append(token)
+            is_first = False
 
 
 @click.command("schema")

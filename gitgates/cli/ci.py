@@ -1,4 +1,4 @@
-"""`gitgates ci init`: write the configuration of a CI host that runs the gates."""
+"""`gitgates ci init`: write the configuration with which a CI host runs the gates."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def init(host: str, *, hook: str, dry_run: bool) -> int:
     github  .github/workflows/gitgates.yml
     gitlab  .gitlab/gitgates.yml, and .gitlab-ci.yml, which includes it, if there is none
 
-    It installs this version of gitgates. Files that exist are never changed. Add the steps that
-    install what your gates run.
+    The workflow installs this version of gitgates. Existing files are never changed. Add the steps
+    that install what your gates run.
 
-    Exit status 0: done, or nothing to do. 73: a file exists and has other content, or cannot be
-    written. 78: the configuration has errors, or no hook has gates.
+    Exit status 0: done, or nothing to do. 73: a file exists and differs, or cannot be written. 78:
+    the configuration has errors, or no hook has gates.
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     repo = current_repo()
     workflow = _edit(repo, FILES[host], _workflow(host, _hook(configuration(repo), hook), repo))
@@ -66,16 +66,15 @@ def init(host: str, *, hook: str, dry_run: bool) -> int:
         return OK
     if workflow.before not in (None, workflow.after):
         raise StateError(
-            f"{workflow.file}: exists, and has other content; nothing was written",
-            f"To compare: gitgates ci init {host} --dry-run\n"
-            "  To have it written again, remove it and run this again.",
+            f"{workflow.file}: exists, and differs; nothing was written",
+            f"To compare: gitgates ci init {host} --dry-run\n  To write it again, remove it first.",
         )
     for edit in edits:
         _write(repo, edit)
     if host == "gitlab" and FILES[host].encode() not in (including.before or including.after):
         click.echo(f"{_GITLAB}: exists, and was left unchanged. Add to it:\n{_INCLUDE}", nl=False)
     for file in _others(repo, host):
-        click.echo(f"{file}: mentions gitgates as well; see that the gates do not run twice")
+        click.echo(f"{file}: mentions gitgates as well; make sure that the gates do not run twice")
     if workflow.before is None:
         click.echo(f"next: add to {workflow.file} what installs your gates' tools, and commit it")
     return OK

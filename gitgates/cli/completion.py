@@ -1,4 +1,4 @@
-"""`gitgates completion`: the completion script of a shell."""
+"""`gitgates completion`: a shell's completion script."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def command(file: str, *, dry_run: bool) -> int:
     elif not dry_run:
         click.echo("next: gitgates check")
         if others := ", ".join(name for name in conversion.managers if name not in FRAMEWORK):
-            click.echo(f"then uninstall {others}, as its commands would run twice")
+            click.echo(f"then uninstall {others}, because its commands would run twice")
     return OK
 
 

@@ -1,4 +1,4 @@
-"""`gitgates doctor`: look at everything that must be right for the gates to run."""
+"""`gitgates doctor`: check everything that the gates need to run."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
 def command(fmt: str, *, proved: str | None) -> int:
     """Check the configuration, and the hooks in every worktree; name a fix for each problem.
 
-    Changes nothing, except that, as with every command, files stashed by a killed run are restored
-    first. Exit status 0: no problems, although there may be notes. 1: problems found.
+    Changes nothing, except that every command first restores files that a killed run stashed. Exit
+    status 0: no problems, although there may be notes. 1: problems found.
     """
     terminal = stdout()
     repo = find_repo(current_folder(), environ.read())
@@ -47,10 +47,7 @@ def command(fmt: str, *, proved: str | None) -> int:
     if proved:
         try:
             findings += prove(subject, findings, only="" if proved == ALL else proved)
-        except (
-            errors.GitError,
-            OSError,
-        ) as error:  # the findings of the examination are reported all the same
+        except (errors.GitError, OSError) as error:  # the other findings are still reported
             git_error = error if isinstance(error, errors.GitError) else None
             what, hint = (git_error.message, git_error.hint) if git_error else (str(error), "")
             findings.append(Finding("problem", "proof", repo.root_abs, what, hint or _ROOM))

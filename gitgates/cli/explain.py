@@ -1,4 +1,4 @@
-"""`gitgates explain`: what a hook would run now, on which paths and why, and what policies say."""
+"""`gitgates explain`: what a hook would run now, on which paths and why; what policies answer."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ _DEPEND_ON_EVENT = (
     *(*TOOL_EVENTS, "after-batch", "prompt", "prompt-expansion"),
     *("subagent-start", "subagent-end"),
 )
-
-
-_OF_A_COMMIT = "pre-commit"
+_COMMIT_HOOK = "pre-commit"
 
 
 class _Answers(Record):
@@ -51,7 +49,7 @@ class _Answers(Record):
     why_not: str = ""  # why they are not asked
     policies: tuple[PolicyAnswer, ...] = ()
     plan: Plan | None = None  # of the gates that the hook would run
-    others: tuple[Plan, ...] = ()  # of what policies run beside them
+    others: tuple[Plan, ...] = ()  # of what policies also run
 
 
 @click.command("explain", cls=PathCommand)
@@ -65,7 +63,7 @@ class _Answers(Record):
     "--session",
     metavar="ID",
     default="",
-    help="For an agent's hook: the session. Default: the one that runs this, or the only one.",
+    help="For an agent's hook: which session. Default: the calling one, or the only one.",
 )
 @click.option(
     "--remote",
@@ -98,9 +96,9 @@ def command(
     Without HOOK: what a commit would run.
 
     Nothing is run, except by --reads. As in `gitgates run`, the paths are by default all changes
-    relative to HEAD: staged, unstaged and untracked; for the hooks of a stopping agent, the changes
-    of its session. Also shows which passes would be reused, or why none would be, and the current
-    answer of policies: the output of the hook if the gates pass.
+    relative to HEAD: staged, unstaged and untracked; for a stopping agent's hooks, its session's
+    changes. Also shows which passes would be reused, or why none would be, and what the policies
+    answer now: the hook's output if the gates pass.
     """
     _refuse_misuse(hook, for_agent=for_agent, gates={"--remote": remote, "--reads": reads})
     repo = current_repo()
@@ -112,7 +110,7 @@ def command(
     if for_agent:
         _print_rules(config)
         return OK
-    hook = hook or _OF_A_COMMIT
+    hook = hook or _COMMIT_HOOK
     configured = find_hook(config, hook) or Hook(name=hook)
     besides = asked_besides(config, kind_of(hook))
     if not (configured.gates or besides):
@@ -120,7 +118,7 @@ def command(
             print_json({"version": PLAN_VERSION, "hook": hook, "configured_as": None, "gates": []})
         else:
             other_hooks = list_hooks_with_gates(config)
-            click.echo(f"{hook}: has no gates, so nothing runs. Hooks with gates: {other_hooks}.")
+            click.echo(f"{hook} has no gates, so nothing runs. Hooks with gates: {other_hooks}.")
         return OK  # a hook without gates is a choice, not a mistake
     configured = gates_below(folder_of(options["directory"], repo), config, configured)
     paths, deleted = select_paths(options, repo)
@@ -199,7 +197,7 @@ def _note(repo: Repo, config: Config, hook: str, besides: tuple[str, ...]) -> st
 
 
 def _of_framework(repo: Repo, config: Config, hook: str) -> str:
-    """Return how a gate relates to the hook of the pre-commit framework itself."""
+    """Return how a gate relates to the hook that the pre-commit framework installed."""
     if not framework_gate(config, hook) or HOOK_POINTS[hook].host != "git":
         return ""
     from gitgates.setup.install.framework import gate_in_place
@@ -211,8 +209,8 @@ def _of_framework(repo: Repo, config: Config, hook: str) -> str:
 def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
     """Ask the policies that need an event, or return why they are not asked.
 
-    Raises: UsageError for a named session that is unknown here; GitError, StateError if
-    the present state cannot be determined.
+    Raises: UsageError if a named session is unknown here; GitError, StateError if the current
+    state cannot be determined.
     """
     kind = kind_of(event.name)
     if kind not in AGENT_KINDS:
@@ -239,7 +237,7 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
 
 
 def _text(hook: str, answers: _Answers) -> str:
-    """Return what policies say, as text; those that say nothing are left out."""
+    """Return the policies' answers as text, without empty ones."""
     lines = []
     for answer in answers.policies:
         word = VERDICTS[answer.level] if answer.level != answer.before else ""

@@ -25,7 +25,7 @@ from gitgates.proc.traced import STRACE
 
 _VERSION = 1
 _FEW, _MOST_FOLDERS = 10, 12
-_MOST_OUTPUT = 4096  # bytes of it, for why a gate could not be started
+_MOST_OUTPUT = 4096  # bytes, which say why a gate could not be started
 _TEMPORARY = (tempfile.gettempdir() + "/",)
 
 
@@ -33,18 +33,18 @@ class GateReads(Record):
     """What a gate has read in one run."""
 
     gate: str
-    why_not: str  # why it cannot be observed, or no pass of this run could be reused; empty: it can
-    exit_status: int | None  # None: it was not run
+    why_not: str  # why it cannot be observed, or why this run's pass could not be reused; or empty
+    exit_status: int | None  # None: it did not run
     duration_s: float
     content: tuple[str, ...]  # paths of files; absolute if outside of the root
     folders: tuple[str, ...]  # that were listed
     programs: tuple[str, ...]
-    absent: tuple[str, ...]  # looked for, and not there
+    absent: tuple[str, ...]  # looked for, but not found
     written: tuple[str, ...]
 
 
 def reads_of(repo: Repo, config: Config, gate: Gate) -> GateReads:
-    """Run a gate on all files that it is about, and return what it has read.
+    """Run a gate on all files that it applies to, and return what it read.
 
     Raises: StateError if it could not be started, or did not end in time.
     """
@@ -69,7 +69,7 @@ def reads_of(repo: Repo, config: Config, gate: Gate) -> GateReads:
 
 
 def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
-    """Run a command; return what was seen, and its exit status."""
+    """Run a command; return what strace saw, and the exit status."""
     with tempfile.TemporaryDirectory(prefix="gitgates-reads-") as folder_abs:
         output_abs = f"{folder_abs}/strace"
         marked = command._replace(env={**command.env, STRACE: output_abs})
@@ -95,7 +95,7 @@ def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
 
 
 def _joined(repo: Repo, nothing: GateReads, observations: list[Observation]) -> GateReads:
-    """Return what was seen of all commands of a gate."""
+    """Return what all of a gate's commands read."""
     hows: dict[str, int] = {}
     written: set[str] = set()
     for observation in observations:
@@ -125,7 +125,7 @@ def _shown(repo: Repo, path: str) -> str:
 
 
 def reads_document(reads: GateReads) -> dict[str, Any]:
-    """Return it as JSON."""
+    """Return what a gate read as JSON."""
     lists = {name: [*map(utf8, value)] for name, value in reads._asdict().items() if name in _LISTS}
     return {"version": _VERSION, **reads._asdict(), **lists}
 
@@ -134,7 +134,7 @@ _LISTS = ("content", "folders", "programs", "absent", "written")
 
 
 def reads_text(reads: GateReads) -> str:
-    """Return it as text: files by folder, those outside of the repository first."""
+    """Return what a gate read as text: files by folder, those outside the repository first."""
     if reads.exit_status is None:
         return f"gate `{reads.gate}` cannot be observed: {visible_line(reads.why_not)}\n"
     ended = f"ended with exit status {reads.exit_status} after {reads.duration_s:.1f} s"
@@ -142,14 +142,14 @@ def reads_text(reads: GateReads) -> str:
     inside = [path for path in reads.content if not path.startswith("/")]
     lines = [
         f"gate `{reads.gate}` {ended}",
-        *_by_folder("files outside of the repository", outside),
+        *_by_folder("files outside the repository", outside),
         *_by_folder("files in the repository", inside),
-        *_by_folder("looked for, and not there", [*reads.absent]),
+        *_by_folder("looked for, but not found", [*reads.absent]),
         *_by_folder("written", [*reads.written]),
         f"programs: {', '.join(map(visible_line, reads.programs))}",
     ]
     if reads.why_not:
-        lines.append(f"what it depends on cannot be known: it {visible_line(reads.why_not)}")
+        lines.append(f"its dependencies cannot be determined: it {visible_line(reads.why_not)}")
     return "".join(f"{line}\n" for line in lines)
 
 

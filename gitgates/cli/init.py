@@ -37,7 +37,7 @@ from gitgates.verbs.output import dump
 from gitgates.verbs.repository import config_root, edits_files, note_nothing_found
 from gitgates.worktree.setup import SetupError
 
-_LONGEST = 60  # of a command in a line
+_LONGEST = 60  # characters of a command in a line
 _TRY_FOR = "60s"
 _EXAMPLE = """
 A gate is any command that exits with status 0 if the check passes. Paste into {file}:
@@ -99,15 +99,15 @@ class _Duration(click.ParamType[float]):
 def command(*, dry_run: bool, tries: bool | None, limit_s: float, agent: str | None) -> int:
     """Propose gates and hooks from the checks that the project already has.
 
-    Looks for tasks that are named like a check (make lint, npm test, …) and for the files of
-    well-known tools, and runs each command once if you agree: in a private checkout, so that no
-    file of the working tree changes. What passes or fails by itself is proposed; what cannot
-    start, checks nothing or does not end is left out, with the reason and the lines to paste. A
-    command that fails only warns. Quick ones run before a commit, the others before a push.
+    Looks for tasks that are named like a check (make lint, npm test, …) and for well-known tools'
+    files, and runs each command once if you agree: in a private checkout, so that no file in the
+    working tree changes. Commands that pass or fail are proposed; a command that cannot start,
+    checks nothing or does not end is left out, with the reason and the lines to paste. A command
+    that fails only warns. Quick commands run before a commit, the others before a push.
 
     Gates are written to pyproject.toml, or to gitgates.toml if there is none. Existing gates and
-    hooks, and all other content of the file, are left unchanged. Other hook managers keep the
-    hooks that they run; all hooks of pre-commit or prek become one gate.
+    hooks, and the rest of the file, are left unchanged. Other hook managers keep the hooks that
+    they run; all hooks of pre-commit or prek become one gate.
 
     Exit status 0: done, or nothing to do. 78: the configuration has errors, or cannot be written.
     """
@@ -115,7 +115,7 @@ def command(*, dry_run: bool, tries: bool | None, limit_s: float, agent: str | N
     root_abs = config_root(cwd_abs)
     repo = _repository(cwd_abs)
     if not repo:
-        root_abs = cwd_abs  # a file in a folder above may be about anything
+        root_abs = cwd_abs  # a file further up may belong to anything
     inspection = inspect_project(root_abs, environ.read())
     for_agent = bool(agent) or wants_agent(root_abs)
     choice = choose(inspection)
@@ -170,7 +170,7 @@ class _TryProgress(Console):
 def _try(
     repo: Repo, inspection: Inspection, limit_s: float, *, asks: bool
 ) -> Mapping[tuple[str, str], TryResult] | None:
-    """Run what would be added, then what stands in for commands that cannot run.
+    """Run what would be added, then the replacements of commands that cannot run.
 
     Returns None if nobody agreed, or there is nothing to run.
     """
@@ -198,7 +198,7 @@ def _untried(
     outcomes: Mapping[tuple[str, str], TryResult],
     gates: tuple[Gate, ...],
 ) -> list[GateCandidate]:
-    """Return the candidates that would be added, and have not been run."""
+    """Return the candidates that would be added and have not run yet."""
     names, commands = {gate.name for gate in gates}, {gate.command for gate in gates}
     choice = choose(inspection, outcomes)
     candidates = [
@@ -213,7 +213,8 @@ def _untried(
 
 def _confirm(candidates: list[GateCandidate], limit_s: float) -> bool:
     click.echo(
-        f"these would run once each, in a private checkout, for {limit_s:g} s in all:", err=True
+        f"these would run once each, in a private checkout, for at most {limit_s:g} s in all:",
+        err=True,
     )
     for candidate in candidates:
         place = f"{candidate.folder}: " if candidate.folder else ""
@@ -235,7 +236,7 @@ def _found_text(inspection: Inspection, choice: Choice, edit: Edit) -> str:
     for proposal in choice.proposals:
         command = plain_line(proposal.candidate.command, _LONGEST)
         hook = next((hook for hook, names in choice.hooks.items() if proposal.name in names), "")
-        end = f"{_ending(proposal)}; {hook}" if proposal.name in edit.gates else "is there already"
+        end = f"{_trial_end(proposal)}; {hook}" if proposal.name in edit.gates else "already there"
         source = proposal.candidate.source
         lines.append(f"  {proposal.name:{width}}  {command}  ({source}): {end}")
     lines += [*_left_out(inspection, choice, edit)]
@@ -251,8 +252,8 @@ def _found_text(inspection: Inspection, choice: Choice, edit: Edit) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _ending(proposal: Proposal) -> str:
-    """Return what was seen of a gate."""
+def _trial_end(proposal: Proposal) -> str:
+    """Return how a gate's trial ended."""
     outcome = proposal.outcome
     if not outcome:
         return "not tried"
@@ -298,7 +299,7 @@ def _nothing_text(root_abs: str, file: str) -> str:
     names = ", ".join(dict.fromkeys((*runners, *signs, ".pre-commit-config.yaml")))
     text = click.wrap_text(
         f"found no check to propose in {root_abs}. Looked for tasks named format, lint, typecheck, "
-        f"check, test or build, and for tools, in {names}, scripts/ and their like.",
+        f"check, test or build, and for tools, in {names}, scripts/ and similar places.",
         width=78,
     )
     prefix = "tool.gitgates." if file == "pyproject.toml" else ""
@@ -306,7 +307,7 @@ def _nothing_text(root_abs: str, file: str) -> str:
 
 
 def _remarks(inspection: Inspection, choice: Choice, edit: Edit) -> str:
-    """Return what there is to say of what was added."""
+    """Return remarks on what was added."""
     if not edit.adds:
         return f"{edit.file}: nothing to add\n"
     tables = choice.tables()
@@ -315,7 +316,7 @@ def _remarks(inspection: Inspection, choice: Choice, edit: Edit) -> str:
     if any(
         proposal.outcome is None for proposal in choice.proposals if proposal.name in edit.gates
     ):
-        remarks += "not tried: gitgates init --dry-run --try shows which of them work here\n"
+        remarks += "not tried: gitgates init --dry-run --try shows which commands work here\n"
     if edit.others:
         commands = " and ".join(f"`{text}`" for text in inspection.setup)
         remarks += f"gates that run on a pushed commit, not in the working tree, get {commands}\n"

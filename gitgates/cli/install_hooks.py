@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from gitgates.cli import agent_hooks, agent_servers
+from gitgates.cli import agent_hooks
 from gitgates.core import errors
 from gitgates.core.errors import UsageError
 from gitgates.core.lifecycle import HOOK_POINTS
@@ -104,14 +104,14 @@ def command(  # noqa: PLR0913 - one for each option
     An existing hook is kept as HOOK.before-gitgates and runs first. pre-merge-commit is installed
     together with pre-commit. Run it again to update the hooks.
 
-    If another hook manager installs these hooks, it may overwrite them. With --via, the lines to
-    add to its configuration are printed; when it runs the gates, the hooks of gitgates are removed.
+    If another hook manager installs these hooks, it may overwrite them. --via prints the lines to
+    add to its configuration; once it runs the gates, gitgates' own hooks are removed.
 
-    With --agent, the events that the configuration needs are added to the settings of the agent;
-    the rest is left unchanged. If the configuration defines no agent hooks, those that gitgates
-    init --agent proposes are offered; if git hooks run gates, the guard is installed without them.
-    If it lists the gate `review`, a reviewing sub-agent and the command `/gitgates:review` are
-    created as well; files not created by gitgates are never overwritten.
+    --agent adds the events that the configuration needs to the agent's settings, and leaves the
+    rest unchanged. If the configuration defines no agent hooks, those that gitgates init --agent
+    proposes are offered; if git hooks run gates, the guard is installed without them. If the
+    configuration lists the gate `review`, a reviewing sub-agent and the command `/gitgates:review`
+    are created as well; files not created by gitgates are never overwritten.
 
     Exit status 0: done. 64: unknown hook, or conflicting options. 73: another hook is in the way,
     or a hook cannot be written. 74: git uses another hooks folder. 78: the configuration, or a file
@@ -155,11 +155,11 @@ def install_for_agents(  # noqa: PLR0913 - one for each option
         agent_hooks.write_rules(repo, file, only_check=True)
     selected = agent_hooks.expand(repo, names, scope)
     for agent in selected if mcp else ():
-        agent_servers.require(agent, scope)
+        agent_hooks.require_server(agent, scope)
     for agent in selected:
         agent_hooks.install(repo, agent, scope=scope, print_only=print_only, without_asking=yes)
         if mcp:
-            agent_servers.register(repo, agent, print_only=print_only)
+            agent_hooks.register_server(repo, agent, print_only=print_only)
     for file in files:
         agent_hooks.write_rules(repo, file)
     for remark in hookspath.drive_remarks(repo.root_abs):
@@ -204,9 +204,9 @@ def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
 
 
 def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
-    """Print the lines with which another manager runs the gates, or that it does.
+    """Print the lines with which another manager runs the gates, or that it already does.
 
-    Our own hooks are removed when it does, and not before.
+    Our own hooks are removed only once it does.
     """
     hooks, left_out = select(None if hook_types else configuration(repo), hook_types, manager)
     folder = hooks_folder(repo)
@@ -229,7 +229,7 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
         command_ = managers.install_command(manager, hooks, folder, repo.root_abs)
         click.echo(
             f"next: {command_}\n"
-            f"then: gitgates install-hooks --via {manager}, which says whether it runs the gates"
+            f"then: gitgates install-hooks --via {manager}, to check that it runs the gates"
         )
 
 

@@ -44,9 +44,9 @@ from gitgates.worktree.restored import Restored, bring_back, list_missing
 def command(*, wish: str, missing: str | None, path: str | None) -> int:
     """Restore unstaged work that an interrupted run stashed, and finish an interrupted undo.
 
-    Every gitgates command restores first; this one also lists and shows files. Versions that could
-    not be merged are kept for 30 days. The work of killed headless runs is kept under a ref, and
-    the rest removed.
+    Every gitgates command restores files first; this one also lists and shows them. Versions that
+    could not be merged are kept for 30 days. A killed headless run's work is kept under a ref, and
+    the rest is removed.
 
     Restored files are kept for a day, in case a concurrent git command that read the files while
     they were stashed overwrites them. --restore restores such a file again; if its path is taken,
@@ -116,9 +116,9 @@ def _list(repo: Repo) -> int:
 
 
 def _show(repo: Repo, name: str) -> int:
-    """Print a text: the stashed one, otherwise the last kept one."""
-    texts = [*_hidden_rows(repo), *reversed(_kept_rows(repo)), *_restored_rows(repo)]
-    path_abs = next((text_abs for path, _what, text_abs in texts if path == name), None)
+    """Print a file: the stashed one, otherwise the last kept one."""
+    rows = [*_hidden_rows(repo), *reversed(_kept_rows(repo)), *_restored_rows(repo)]
+    path_abs = next((file_abs for path, _what, file_abs in rows if path == name), None)
     if path_abs is None:
         raise errors.UsageError(f"no stashed or kept file under `{name}`", "See: recover --list")
     try:
@@ -131,7 +131,7 @@ def _show(repo: Repo, name: str) -> int:
 
 
 def _hidden_rows(repo: Repo) -> list[tuple[str, str, str]]:
-    """Return each text in the rescue folder: its path, its kind, its file."""
+    """Return each stashed file: its path, its kind, where it is kept."""
     rescue = Rescue(f"{repo.state_abs}/rescue")
     if not rescue.is_in_use():
         return []
@@ -140,7 +140,7 @@ def _hidden_rows(repo: Repo) -> list[tuple[str, str, str]]:
 
 
 def _kept_rows(repo: Repo) -> list[tuple[str, str, str]]:
-    """Return each text that was kept aside, oldest first."""
+    """Return each kept file, oldest first."""
     kept_abs = f"{repo.state_abs}/kept"
     rows = []
     for folder_abs, _folders, names in os.walk(kept_abs):
@@ -148,11 +148,11 @@ def _kept_rows(repo: Repo) -> list[tuple[str, str, str]]:
             path_abs = os.path.join(folder_abs, name)
             stamp, _, path = os.path.relpath(path_abs, kept_abs).partition("/")
             rows.append((path, f"kept  {stamp} ", path_abs))
-    return sorted(rows, key=lambda text: text[1])
+    return sorted(rows, key=lambda row: row[1])
 
 
 def _restored_rows(repo: Repo) -> list[tuple[str, str, str]]:
-    """Return each text that was restored and no longer exists, newest first."""
+    """Return each file that was restored and no longer exists, newest first."""
     return [(file.path, f"restored {file.when} ", file.second_abs) for file in list_missing(repo)]
 
 
@@ -168,7 +168,7 @@ _WORDS = {
 
 
 # \b: click leaves the lines that follow as they are.
-_HELP = """Remove old state of this worktree, and list the private checkouts that stay.
+_HELP = """Remove this worktree's old state, and list the private checkouts that are kept.
 
 \b
 session journals      without an entry for 30 days
@@ -176,17 +176,17 @@ runs                  beyond the newest `keep_runs` (default: 50)
 private checkouts     not used for 14 days, beyond 4, or beyond 20 GiB
 caches                of repositories that are gone
 kept files            after 30 days, with their refs (gitgates recover --list)
-restored files        after a day: their additional links
-stored objects        of git, not used for 30 days, of all worktrees
+restored files        after a day: their second links
+stored git objects    not used for 30 days, in all worktrees
 
 State that is in use is kept, and so are journals younger than a day and runs to which an agent may
-still add an attempt. Hooks of agents also do this automatically, once a day.
+still add an attempt. Agent hooks also do this, once a day.
 """
 
 
 @click.command("gc", help=_HELP)
 def gc() -> int:
-    """Remove old state of this worktree, and list the private checkouts that stay."""
+    """Remove this worktree's old state, and list the private checkouts that are kept."""
     repo = current_repo()
     config = load(repo.root_abs, repo.config_cache_abs) or Config()
     for line in (line for part in feature_parts("recovery") for line in part.recover(repo)):

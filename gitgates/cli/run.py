@@ -85,21 +85,21 @@ _OPTIONS = (
         metavar="A",
         default="",
         callback=_not_empty,
-        help="Check what the branch at B changes since it left A (`git diff A...B`) …",
+        help="Check what the branch at B has changed since it left A (`git diff A...B`) …",
     ),
     click.option(
         "--to-ref",
         metavar="B",
         default="",
         callback=_not_empty,
-        help="… where B is HEAD by default. Gates read the working tree: check out B before.",
+        help="… B is HEAD by default. Gates read the working tree: check out B first.",
     ),
     click.option(
         "--directory",
         metavar="FOLDER",
         default="",
         callback=_not_empty,
-        help="Only paths below this folder, and only gates of members there, if there are any.",
+        help="Only paths below this folder and, if it has members, only their gates.",
     ),
 )
 
@@ -135,9 +135,9 @@ def path_options(function: Decorated) -> Decorated:
 
 
 def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
-    """Return the paths, relative to the root, each once, sorted; and those that are deleted.
+    """Return the selected paths, relative to the root, each once, sorted; and the deleted ones.
 
-    `options` are what click made of those above; none: what has changed against HEAD.
+    `options` are the values of `path_options`; none: what differs from HEAD.
 
     Raises: UsageError if options contradict each other or a path does not exist.
     """
@@ -172,18 +172,18 @@ def _select_all(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
         case ["--from-ref"]:
             raise UsageError("--to-ref needs --from-ref", "Specify both: --from-ref A --to-ref B")
         case conflicting:
-            raise UsageError(f"{' and '.join(conflicting)} cannot be given together", "Choose one.")
+            raise UsageError(f"{' and '.join(conflicting)} cannot be used together", "Choose one.")
 
 
 def _not_checked_out(options: Mapping[str, Any], repo: Repo) -> str:
-    """Return how what gates read differs from the commit that was named, if it does."""
+    """Return how the files that gates read differ from the named commit; empty if not."""
     tip = options["to_ref"] or "HEAD"
     if not options["from_ref"]:
         return ""
     if repo.git.resolve(f"{tip}^{{commit}}") != repo.head:
-        return f"`{tip}` is not checked out: the gates have read the working tree as it is"
+        return f"`{tip}` is not checked out: the gates read the working tree as it is"
     if repo.git.out_of_files("status", "--porcelain", "--untracked-files=no"):
-        return "the gates have read the working tree, with its uncommitted changes"
+        return "the gates read the working tree, with its uncommitted changes"
     return ""
 
 
@@ -298,20 +298,20 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
 @click.option(
     "--remote",
     is_flag=True,
-    help="Run gates with `remote` on the server even if there is room here.",
+    help="Run gates with `remote` on the server, even if this machine has room.",
 )
 @click.option(
     "--wait",
     is_flag=True,
-    help="For an agent that was told at HOOK, such as Stop, to wait: wait for its session's turn, "
-    "and run the gates as HOOK does. If they pass, they need not run again there.",
+    help="For an agent that HOOK, such as Stop, told to wait: wait for its session's turn, run "
+    "the gates as HOOK does. If they pass, HOOK need not run them again.",
 )
 @click.option(OPTION, default="", hidden=True)
 @click.option(
     "--bisect",
     is_flag=True,
-    help="For `git bisect run`: exit status 125, which skips a commit, if it cannot be judged: "
-    "it has no such configuration, a gate cannot start, or nothing was checked.",
+    help="For `git bisect run`: exit status 125, which skips the commit, if it cannot be judged: "
+    "it does not configure the hook, a gate cannot start, or nothing was checked.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only what did not pass.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the output of gates that passed.")
@@ -327,9 +327,9 @@ def command(
 ) -> int:
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
 
-    With names of gates, only these run: `gitgates run lint types`, or `gitgates run pre-push lint`
-    as in that hook. If a hook and a gate have the same name, a first name means the hook; --gate
-    names the gate.
+    With gate names, only those gates run: `gitgates run lint types`, or `gitgates run pre-push
+    lint` as in that hook. If a hook and a gate have the same name, the first name means the hook;
+    use --gate for the gate.
 
     By default, the paths are all changes relative to HEAD: staged, unstaged and untracked. With
     --staged, the gates run exactly as in a commit now: unstaged work is stashed and restored, and
@@ -376,7 +376,7 @@ def command(
 
 
 def _bisected(decision: Decision | None) -> int:
-    """Return the exit status for `git bisect run`: of good, bad, or of what cannot be judged."""
+    """Return the exit status for `git bisect run`: good, bad, or cannot be judged."""
     statuses = {visit.result.status for visit in decision.visits} if decision else set()
     has_failed = not statuses.isdisjoint(("failed", "timed-out", "killed"))
     status = githook.encode(decision)
@@ -410,7 +410,7 @@ def _write_reports(
 
 
 def configuration_for(repo: Repo, *, staged: bool) -> Config:
-    """Return the configuration of the working tree, or of what is staged.
+    """Return the configuration of the working tree, or the staged one.
 
     Raises: ConfigError if it has problems, or there is none.
     """
@@ -423,7 +423,7 @@ def configuration_for(repo: Repo, *, staged: bool) -> Config:
 
 
 def _variables(options: dict[str, Any]) -> dict[str, str]:
-    """Return the variables that options stand for."""
+    """Return the environment variables that options set."""
     chosen = {REUSE: options.pop("reuse"), REMOTE: "1" if options["remote"] else ""}
     return {name: value for name, value in chosen.items() if value}
 
@@ -444,7 +444,7 @@ def _run(
     options: dict[str, Any],
     listener: Console | JsonDocument,
 ) -> HookCall:
-    """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
+    """Run the gates on the working tree as it is; with --staged, as git's hook does."""
     repo = current_repo()
     repo = repo._replace(env={**repo.env, **_variables(options)})
     skips, believes = options.pop("skips"), options.pop("believe_proofs")  # the others select paths
@@ -479,11 +479,11 @@ def _run(
     earlier = _proved(repo, config, hook, options, say=listener.message) if believes else {}
     call = handle(event, repo, listener, only, skips=skips, earlier=earlier)
     if call.note and not call.plan:
-        # A gate that calls us would pass by that, and has checked nothing.
+        # Else a gate that calls us would pass, and nothing would be checked.
         hint = "In a gate, name the commands to run, or run another hook."
         raise UsageError(f"{call.note}: nothing was checked", hint)
     if call.plan is None and not call.errors:
-        # A line of CI that checks nothing must not be green.
+        # A CI step that checks nothing must not be green.
         message = f"hook `{event.name}` has no gates; nothing was checked"
         hint = f"Hooks with gates: {list_hooks_with_gates(config)}."
         if any(gate.name == event.name for gate in config.gates):
@@ -517,7 +517,7 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
 
 
 def _check_gates(config: Config, gates: tuple[str, ...], hooks: tuple[str, ...]) -> None:
-    """Raise UsageError for a gate that is not defined. `hooks`: names that may be of hooks, too."""
+    """Raise UsageError for an undefined gate. `hooks`: names that may also mean a hook."""
     defined = tuple(gate.name for gate in config.gates)
     for gate in gates:
         if gate not in defined:

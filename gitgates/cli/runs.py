@@ -65,9 +65,9 @@ def _help_of_stats() -> str:
 def command(context: click.Context) -> int:
     """Show past runs (without a command: list them).
 
-    `gitgates run` and agent hooks always store results, git hooks and pre-commit hooks only if a
-    gate did not pass. The keys `artifacts_dir` and `keep_runs` set where they are copied to, and
-    how many are kept.
+    `gitgates run` and agent hooks always store results; git hooks and pre-commit hooks only if a
+    gate did not pass. The keys `artifacts_dir` and `keep_runs` set where results are copied, and
+    how many runs are kept.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_command, fmt="text", limit=_SHOWN)
@@ -87,9 +87,9 @@ def command(context: click.Context) -> int:
 def list_command(fmt: str, limit: int) -> int:
     """List runs, the newest first.
 
-    The result is the verdict of the last attempt; the gates are those that did not pass in it.
-    `fixed`: they have all passed since then in the same working tree. `logs only`: all gates
-    passed in a git hook, or the run was killed after one had printed something.
+    The result is the last attempt's verdict, with the gates that did not pass. `fixed`: all of them
+    have since passed in the same working tree. `logs only`: all gates passed in a git hook, or the
+    run was killed after a gate had printed something.
     """
     repo = current_repo()
     documents = _documents(repo, limit)[::-1]
@@ -111,17 +111,17 @@ def list_command(fmt: str, limit: int) -> int:
 @click.argument("run_id", metavar="ID")
 @format_option
 def show(run_id: str, fmt: str) -> int:
-    """Show one run: ID is its name, a prefix of it, or `latest`, the newest with results.
+    """Show one run: ID is its name, a prefix of it, or `latest` (the newest with results).
 
-    Prints its summary: as text on a terminal, elsewhere as Markdown (summary.md). As JSON, its
-    result.json.
+    Prints its summary: as text on a terminal, elsewhere as Markdown (summary.md). With --format
+    json, prints its result.json.
     """
     repo = current_repo()
     run = _find(repo, run_id)
     newer = [name for name in runs.run_ids(repo.state_abs) if name > run]
     if run_id == "latest" and newer:
-        without = counted(len(newer), "newer one")
-        text = f"{run} is the newest run with results; {without} without, see: gitgates runs"
+        without = counted(len(newer), "newer run")
+        text = f"{run} is the newest run with results; for {without} without: gitgates runs"
         click.echo(f"gitgates: {text}", err=True)
     run_abs = f"{repo.state_abs}/runs/{run}"
     try:
@@ -155,9 +155,7 @@ def restore(run_id: str, branch: str | None) -> int:
     runs_kept = [ref.rpartition("/")[2] for ref in refs]
     if not (run := runs.meant_by(run_id, runs_kept)):
         newest = ", ".join(runs_kept[-_NAMED:]) or "none"
-        raise errors.UsageError(
-            f"no changes of a failed run `{run_id}` found", f"Kept runs: {newest}."
-        )
+        raise errors.UsageError(f"no kept work of a failed run `{run_id}`", f"Kept runs: {newest}.")
     name = branch or f"headless-{run}"
     git.out("branch", "--no-track", name, f"{FAILED_REFS}/{run}")
     click.echo(f"created branch {name}; to switch to it: git switch {quote(name)}")
@@ -169,7 +167,7 @@ def restore(run_id: str, branch: str | None) -> int:
 def prune(keep: int | None) -> int:
     """Remove all runs but the newest.
 
-    Keeps runs in progress, and for a day those that an agent may add an attempt to.
+    Also keeps runs in progress and, for a day, runs to which an agent may add an attempt.
     """
     repo = current_repo()
     if keep is None:
@@ -212,8 +210,8 @@ def stats(fmt: str) -> int:
 def page(output: str) -> int:
     """Write one HTML page about the kept runs.
 
-    It has gates by time and by value, trends, flaky gates, sessions of agents, commits that
-    bypassed their gates, and runs. It loads nothing, so it can be sent as it is.
+    It shows gates by time and by value, trends, flaky gates, agents' sessions, commits that
+    bypassed their gates, and runs. It loads nothing else, so you can send the file as it is.
     """
     from gitgates.features.evidence.cli import commit_fields, why_of  # only the page needs these
     from gitgates.features.evidence.verification import verify
@@ -252,9 +250,9 @@ def page(output: str) -> int:
 
 
 def _documents(repo: Repo, newest: int = 0) -> list[tuple[str, dict[str, Any] | None]]:
-    """Return id and result of runs, oldest first; None for an unreadable result.
+    """Return the id and result of each run, oldest first; None if there is no readable result.
 
-    `newest`: only that many of the newest; 0: all. Those of another user are reported.
+    `newest`: how many, 0: all. Runs that belong to another user are reported.
     """
     run_ids = runs.run_ids(repo.state_abs)[-newest:]
     for run_id in run_ids:
@@ -300,7 +298,7 @@ def _newest(run_ids: list[str]) -> str:
 
 
 def _skips(repo: Repo, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries of the ledger about gates skipped here since the oldest kept run."""
+    """Return the ledger entries about gates skipped here since the oldest kept run."""
     if not documents:
         return []
     since = min(document["quality_gates"]["attempts"][0]["timestamp"] for document in documents)

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from gitgates.cli import agent_hooks, agent_servers
+from gitgates.cli import agent_hooks
 from gitgates.cli.install_hooks import require_fit, show
 from gitgates.core import errors
 from gitgates.core.errors import StateError
@@ -39,15 +39,14 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
     "agents",
     multiple=True,
     type=click.Choice([*AGENTS]),
-    help="Remove the hooks from the settings of this coding agent instead, with the files and "
-    "the block in CLAUDE.md or AGENTS.md that gitgates wrote; can be repeated.",
+    help="Instead, remove the hooks from this coding agent's settings, and the files and block "
+    "in CLAUDE.md or AGENTS.md that gitgates wrote; can be repeated.",
 )
 @click.option(
     "--purge",
     is_flag=True,
-    help="Also remove what gitgates stores: in the git folder runs, session journals and the "
-    "message log, and the save points, wherever they are. Refused while it holds files that were "
-    "not restored.",
+    help="Also remove what gitgates stores: runs, session journals and the message log in the git "
+    "folder, and the save points, wherever they are. Refused as long as files are stashed or kept.",
 )
 @click.option(
     "--scope",
@@ -61,10 +60,10 @@ def command(
     purge: bool,
     scope: str | None,
 ) -> int:
-    """Uninstall the hooks of install-hooks, and restore the previous ones.
+    """Uninstall the hooks that install-hooks installed, and restore the previous ones.
 
-    Other hooks are left unchanged. Whatever still runs gates afterwards is reported: settings of
-    agents with the command that removes them, files of other hook managers by name. No
+    Other hooks are left unchanged. Whatever still runs gates afterwards is reported: agents'
+    settings, with the command that removes the hooks there, and other hook managers' files. No
     configuration is needed.
 
     Exit status 0: done. 64: conflicting options. 73: a hook cannot be written, or stashed work is
@@ -85,7 +84,7 @@ def command(
         _purge(repo)
     elif states := _states(repo):
         names = ", ".join(display_path(path_abs, repo.root_abs) for path_abs in states)
-        what = f"state of gitgates remains in {names}"
+        what = f"gitgates' state remains in {names}"
         _report_left(what, "To remove it: gitgates uninstall-hooks --purge")
     return errors.OK
 
@@ -94,11 +93,11 @@ def _uninstall_agents(repo: Repo, agents: tuple[str, ...], scope: str) -> None:
     for agent in dict.fromkeys(agents):
         agent_hooks.uninstall(repo, agent, scope)
         if not agent_hooks.installed(agent, repo):
-            agent_servers.remove(repo, agent)
+            agent_hooks.remove_server(repo, agent)
 
 
 def uninstall(repo: Repo, *, force: bool) -> None:
-    """Take shims out of the folder that git looks in, and of its usual one; print what was done."""
+    """Remove shims from the hooks folder in use and the default one; print what was done."""
     any_removed = False
     current = hooks_folder(repo)
     usual = default_folder(repo)
@@ -142,7 +141,7 @@ def _report_remaining(repo: Repo) -> None:
         for scope, path_abs in agent_hooks.installed(agent, repo).items():
             name = display_path(path_abs, repo.root_abs)
             command_ = f"gitgates uninstall-hooks --agent {agent} --scope {scope}"
-            _report_left(f"{agent_host(agent).TITLE} runs the gates, as {name} says", command_)
+            _report_left(f"{agent_host(agent).TITLE} still runs the gates, by {name}", command_)
 
 
 def _our_hooks_in(folder_abs: str) -> list[str]:
@@ -155,14 +154,14 @@ def _report_left(what: str, hint: str) -> None:
 
 
 def _states(repo: Repo) -> list[str]:
-    """Return the state folders of all worktrees that are there."""
+    """Return the existing state folders of all worktrees."""
     return [path_abs for path_abs in repo.states_abs if os.path.isdir(path_abs)]
 
 
 def _require_nothing_unrecovered(repo: Repo) -> None:
-    """Refuse to remove state with unrecovered work.
+    """Refuse to remove state that holds unrecovered work.
 
-    Raises: StateError that names it.
+    Raises: StateError that names the files.
     """
     paths_abs: list[str] = []
     for state_abs in _states(repo):

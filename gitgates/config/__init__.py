@@ -5,7 +5,7 @@ from __future__ import annotations
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "gitgates.toml"
 LOCAL_FILE = "gitgates.local.toml"
-PREFIXES: dict[str, tuple[str, ...]] = {  # the table of each that holds our keys
+PREFIXES: dict[str, tuple[str, ...]] = {  # file → the table that holds our keys
     PYPROJECT: ("tool", "gitgates"),
     OWN_FILE: (),
     LOCAL_FILE: (),

@@ -37,23 +37,23 @@ class Addition(Record):
 
     gates: Tables
     hooks: Tables
-    others: Tables = {}  # tables of the top
+    others: Tables = {}  # top-level tables
     comments: tuple[str, ...] = ()  # lines above the first table that is added
-    remarks: Mapping[str, str] = {}  # key → a comment behind it
+    remarks: Mapping[str, str] = {}  # key → a comment after it
 
 
 class Edit(Record):
     """A new text of a settings file, and what it changes."""
 
     file: str
-    before: bytes | None = None  # None: there is no such file yet
+    before: bytes | None = None  # None: the file does not exist yet
     after: bytes = b""
     gates: tuple[str, ...] = ()  # added
     hooks: tuple[str, ...] = ()  # added
     others: tuple[str, ...] = ()  # other tables that were added
     extended: tuple[tuple[str, tuple[str, ...]], ...] = ()  # hook, the gates appended to its list
     conflicts: tuple[str, ...] = ()  # locations of other values, which stay
-    problems: tuple[Problem, ...] = ()  # deferred ones of the new configuration
+    problems: tuple[Problem, ...] = ()  # of the new configuration; only deferred ones
 
     @property
     def adds(self) -> bool:
@@ -62,10 +62,10 @@ class Edit(Record):
 
 
 def make_edit(raw: Raw, addition: Addition) -> Edit:
-    """Return the edit that gives the settings an addition.
+    """Return the edit that makes an addition to the settings.
 
-    Raises: ConfigError if the configuration has problems, or would have, or if the file is
-    written so that nothing can be added to it.
+    Raises: ConfigError if the configuration has problems, or would have, or if nothing can be
+    inserted into the file.
     """
     edit = _compare(read_shared(raw), addition, shared_file(raw))
     return with_text(edit, raw, _write(text_of(raw, edit.file), edit, addition))
@@ -83,12 +83,12 @@ def read_shared(raw: Raw) -> Config:
     Raises: ConfigError if they have problems that are not deferred.
     """
     current, problems = load.parse_files({**raw, LOCAL_FILE: None})
-    load.refuse(problems, "Fix that first. To check it: gitgates check")
+    load.refuse(problems, "Fix it first. To check it: gitgates check")
     return current or Config()
 
 
 def text_of(raw: Raw, file: str) -> str:
-    """Return the text of a settings file; CRLF is LF in it, if that is the end of each line."""
+    """Return a settings file's text; CRLF becomes LF if every line ends with it."""
     content = raw.get(file) or b""
     return content.decode().replace(_line_end(content), "\n")
 
@@ -138,7 +138,7 @@ def _compare(current: Config, addition: Addition, file: str) -> Edit:
 
 
 def _write(old: str, edit: Edit, addition: Addition) -> str:
-    """Return a settings file with an addition. Raises: ConfigError if that cannot be made."""
+    """Return a settings file with an addition. Raises: ConfigError if it cannot be inserted."""
     new, expected = old, parse_toml(old)
     prefix = PREFIXES[edit.file]
     blocks: list[str] = []
@@ -171,7 +171,7 @@ def _write(old: str, edit: Edit, addition: Addition) -> str:
 
 
 def _is_kept(old: str, new: str) -> bool:
-    """Return whether a text is another one with insertions, and has its headers in their order."""
+    """Return whether `new` is `old` with insertions, and keeps the order of its headers."""
     headers = [[line for line in text.split("\n") if line[:1] == "["] for text in (old, new)]
     return _is_within(old, new) and _is_within(*headers)
 
@@ -189,7 +189,7 @@ def at(node: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - of tomllib or
 
 
 def as_json(tables: object) -> str:
-    """Return tables as text, for a comparison in which 1 is not true, and nan is nan."""
+    """Return tables as text, in which 1 differs from true, and nan equals nan."""
     return json.dumps(tables, sort_keys=True, default=repr)
 
 
@@ -211,7 +211,7 @@ def to_toml(path: tuple[str, ...], value: object, remarks: Mapping[str, str] | N
 
 
 def _readable(value: object, remarks: Mapping[str, str]) -> object:
-    """Return a value with comments, and texts full of double quotes between single ones."""
+    """Return a value with comments; text that contains double quotes is in single ones."""
     if isinstance(value, Mapping):
         entries = {name: _readable(entry, remarks) for name, entry in value.items()}
         for name in entries.keys() & remarks.keys():

@@ -1,6 +1,6 @@
-"""Select paths by the types of their files, as the pre-commit framework has them.
+"""Select paths by file type, as the pre-commit framework defines types.
 
-Only a hook with a gate that has types loads this, as identify loads `re` and more.
+Loaded only for hooks with a gate that has `types`, because identify loads `re` and more.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def of_types(paths: tuple[str, ...], gate: Gate, root_abs: str) -> tuple[str, ...]:
-    """Return the paths of a gate's `types`, in order.
+    """Return the paths whose type fits a gate's `types` and `types_or`, in order.
 
-    The file is that below `root_abs`; if there is none, the name decides.
+    The type is that of the file below `root_abs`; if there is none, the name decides.
     """
     needed = {tag for tag in gate.types if not tag.startswith("!")}
     refused = {tag[1:] for tag in gate.types if tag.startswith("!")}
@@ -36,7 +36,7 @@ def of_types(paths: tuple[str, ...], gate: Gate, root_abs: str) -> tuple[str, ..
 
 
 def hint_if_unknown(tag: str) -> str | None:
-    """Return the types similar to an unknown one, or nothing; None for a known one."""
+    """Return a hint with types similar to an unknown one, or nothing; None for a known one."""
     from difflib import get_close_matches
 
     if tag in ALL_TAGS:

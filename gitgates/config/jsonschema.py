@@ -1,7 +1,7 @@
-"""The settings as a JSON Schema (draft-07), made from the key table. Pure and cold.
+"""The settings as a JSON Schema (draft-07), made from the key tables. Pure and cold.
 
-An editor, or validate-pyproject, then knows about each key what the parser knows. Problems that
-only the whole configuration shows (undefined gates, circular chains) are left to the parser.
+It tells an editor, or validate-pyproject, what the parser knows about each key. The parser alone
+finds problems in the configuration as a whole, such as undefined gates and circular chains.
 """
 
 from __future__ import annotations
@@ -9,20 +9,27 @@ from __future__ import annotations
 import tomllib
 from typing import Any, TypeAlias
 
-from gitgates.config.keys import GATE_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key, Table, hook_keys
-from gitgates.config.tables import tables
+from gitgates.config.keys import (
+    GATE_KEYS,
+    RESERVED_GATE_NAMES,
+    TOP_KEYS,
+    Key,
+    Table,
+    hook_keys,
+    tables,
+)
 from gitgates.core.lifecycle import HOOK_POINTS
 
 Schema: TypeAlias = dict[str, Any]
 
-# Where SchemaStore serves the schema of that name: an address that does not depend on where the
-# source is published. See docs/how-to/editor.md.
+# Where SchemaStore serves a schema of that name, wherever the source is published. See
+# docs/how-to/editor.md.
 _ID = "https://www.schemastore.org/gitgates.json"
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 def get_schema(tool_name: str = "gitgates") -> Schema:
-    """Return the schema of the table `[tool.gitgates]`, which is that of gitgates.toml too.
+    """Return the schema of the table `[tool.gitgates]`, and so of gitgates.toml.
 
     `tool_name` is what validate-pyproject calls the table.
 
@@ -56,7 +63,7 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
         "definitions": {
             "gate": {
                 **_table(GATE_KEYS),
-                # A gate has one of them; `pre-commit = false` is as good as none.
+                # A gate has one of the two; `pre-commit = false` counts as none.
                 "if": {"properties": {"command": {}}, "required": ["command"]},
                 "then": {"properties": {"pre-commit": {"const": False}}},
             },
@@ -86,19 +93,19 @@ def _properties(keys: tuple[Key, ...]) -> Schema:
 
 
 def _kind(hook: str) -> str:
-    """Name the set of keys that a hook has: dozens of hooks share a few of them."""
+    """Name the set of keys that a hook has: dozens of hooks share a few sets."""
     special_keys = [key.name for key in hook_keys(hook) if key.only_in]
     return "-".join(["hook", *special_keys]).replace("_", "-")
 
 
 def _gate_name() -> Schema:
-    # A pattern has no "ignore case", and the parser does ignore it in reserved names.
+    # A pattern cannot ignore case; for reserved names, the parser does.
     reserved = "|".join(
         "".join(f"[{char.upper()}{char.lower()}]" for char in word) for word in RESERVED_GATE_NAMES
     )
     control = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
     return {
-        "description": "free text on one line, without commas; no action and no built-in policy",
+        "description": "text on one line, without commas; not an action or built-in policy",
         "type": "string",
         "pattern": rf"^(?!(?:{reserved})$)(?!\s)(?!.*\s$)[^,{control}]+$",
     }

@@ -7,6 +7,8 @@ repeat the defaults, because hooks make such records without these tables; a tes
 
 from __future__ import annotations
 
+import functools
+
 from gitgates.config import values as v
 from gitgates.config.requires import REQUIRES
 from gitgates.core.lifecycle import (
@@ -18,6 +20,7 @@ from gitgates.core.lifecycle import (
     TOOL_EVENTS,
 )
 from gitgates.core.limits import parse_toml
+from gitgates.core.parts import feature_parts
 from gitgates.core.policy import POLICIES
 from gitgates.core.record import Record
 from gitgates.core.types import ACTIONS, PRIORITIES
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Config, Problem
 
-# Names of built-in policies, of later ones too; a gate of the same name would be ambiguous.
+# Built-in policies, present and future: a gate of the same name would be ambiguous.
 POLICY_NAMES = (*(row.name for row in POLICIES if row.is_reserved), "retry")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 
@@ -41,19 +44,19 @@ _SLOW_EVENTS = ", ".join(HOOK_OF[kind] for kind in GATES_OWN_TIME)
 class Key(Record):
     """One key: the type of its value, its default, what it means, where it is allowed."""
 
-    name: str  # as it is written
+    name: str  # in TOML
     type: v.ValueType
-    default: str = ""  # as it is written; empty: none
-    # Which change makes checks weaker. any: each. off, on: a flag. more, fewer: entries of a list.
-    # less, greater: a number; each: one of several is less. sharply: less than half of a limit.
-    # action: by ACTIONS. Words: from one that stands later, or nowhere, to one of them.
+    default: str = ""  # in TOML; empty: none
+    # Which change makes checks weaker. any: every change. off, on: of a flag. more, fewer: entries
+    # of a list. less, greater: a number; each: one of several becomes less. sharply: to less than
+    # half of a limit. action: by ACTIONS. Words: to one of them, from a later one or another value.
     weaker: str | tuple[str | bool, ...] = ""
     only_in: tuple[str, ...] = ()  # the hooks that it applies to; (): all
     description: str = ""  # for the documentation and the schema
     missing: object = None  # what the field holds if neither a value nor a default is given
 
     def meaning(self, description: str) -> Key:
-        """Return the row with the description of its key."""
+        """Return the key with its description."""
         return self._replace(description=description)
 
     @property
@@ -62,7 +65,7 @@ class Key(Record):
         return self.name.replace("-", "_") + self.type.unit
 
     def value(self) -> Any:  # noqa: ANN401 - of any type
-        """Return what the field holds if nothing is written."""
+        """Return the field's value if the settings do not have the key."""
         if not self.default:
             return self.missing
         return self.type.parse(parse_toml(f"value = {self.default}")["value"])
@@ -74,11 +77,12 @@ class Table(Record):
     name: str  # of the table, and of the folder
     keys: tuple[Key, ...]
     meaning: str
-    example: str  # what to write if there is no such table
-    # Conflicts between its keys, or with the rest; `Settings` of read.py has the locations.
+    example: str  # what to write instead of a value that is not a table
+    # Finds conflicts between its keys, or with the rest; gets the `Settings` of read.py, which have
+    # the locations.
     validate: Callable[[Config, Any], Iterable[Problem]] | None = None
-    # Of an array of tables: the id of one, or nothing; the keys that each has to have; what its
-    # JSON Schema says beside the keys.
+    # For an array of tables: what returns an entry's id, or nothing; the keys that each entry must
+    # have; additions to its JSON Schema.
     id_of: Callable[[Mapping[str, Any]], str] | None = None
     needed: tuple[str, ...] = ()
     schema: Mapping[str, Any] = {}
@@ -86,9 +90,8 @@ class Table(Record):
 
 TOP_KEYS: tuple[Key, ...] = (
     Key("requires", REQUIRES, missing="").meaning(
-        'The versions of gitgates that the settings are for: `">=0.2"`, or several '
-        "comparisons (`>=`, `>`, `<`, `<=`, `==`, `!=`), separated by commas. Any other version "
-        "refuses them."
+        'The gitgates versions that accept these settings: `">=0.2"`, or several comparisons '
+        "(`>=`, `>`, `<`, `<=`, `==`, `!=`), separated by commas. Other versions refuse them."
     ),
     Key("root", v.FLAG, "true").meaning(
         "`false` in a member's settings; the root names its folder in `members`."
@@ -98,17 +101,17 @@ TOP_KEYS: tuple[Key, ...] = (
         '"packages/*"]`. [How](../how-to/monorepo.md).'
     ),
     Key("extends", v.EXTENDS, "[]").meaning(
-        "Files whose settings these extend, relative to this file. A later one overrides an "
-        "earlier one, and this file overrides all of them, key by key."
+        "Files whose settings these extend, relative to this file. A later file overrides an "
+        "earlier one, and this file overrides them all, key by key."
     ),
     Key("jobs", v.COUNT, "0").meaning(
         "How many gates run at once with the strategy `collect`; 0: one per CPU."
     ),
     Key("resources", v.RESOURCE_COUNTS, "{}").meaning(
-        "How many gates may have a resource at once: `{ db = 2 }`. Any other: one."
+        "How many gates may use a resource at once: `{ db = 2 }`. For all others: one."
     ),
     Key("max_output", v.SIZE, '"64 KiB"').meaning(
-        "How much of a gate's output is kept and shown: half from its head, half from its tail."
+        "How much of a gate's output is kept and shown: half from its start, half from its end."
     ),
     Key("max_log", v.SIZE, '"16 MiB"').meaning(
         "How much of a gate's output its log file contains."
@@ -135,7 +138,7 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("pre-commit", v.PRE_COMMIT, "false", weaker="any").meaning(
         "Instead of a command: run the hooks in the repository's `.pre-commit-config.yaml` on "
-        "the event's paths. `true`: all of them; an array: those with these ids."
+        "the event's paths. `true`: all hooks; an array: the hooks with these ids."
     ),
     Key("runner", v.one_of("pre-commit", "prek"), '"pre-commit"', weaker="any").meaning(
         "The program that runs those hooks."
@@ -164,15 +167,15 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("exclude", v.PATTERNS, "[]", weaker="more").meaning("Patterns of paths to exclude."),
     Key("types", v.TAGS, "[]", weaker="any").meaning(
-        'Types of files as in the pre-commit framework: `["python"]`, `["text", '
-        '"!executable"]`. A path must have all of them, and none with `!`.'
+        'File types as in the pre-commit framework: `["python"]`, `["text", "!executable"]`. A '
+        "file must have all of them, and none with `!`."
     ),
     Key("types_or", v.ANY_TAGS, "[]", weaker="any").meaning(
-        "Types of files; a path must have one of them."
+        "File types; a file must have one of them."
     ),
     Key("pass_files", v.FLAG, "false", weaker="any").meaning(
-        'Append the matching paths to the command, in a shell string as `"$@"`, in several '
-        "runs if they are too many."
+        'Append the matching paths to the command (in a shell string, as `"$@"`). If there are '
+        "too many, the command runs several times."
     ),
     Key("pass_hook_input", v.FLAG, "false").meaning(
         "Append the hook's own arguments to the command, and replay its standard input."
@@ -214,7 +217,7 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("failures", v.FAILURES).meaning(
         "How the output is split into failures: a preset, such as `pytest`, `ruff`, `eslint` "
-        "or `sarif`, or a regular expression that matches one failure each time. Unset: the "
+        "or `sarif`, or a regular expression whose every match is a failure. Unset: the "
         "whole output is one failure. [All presets](../explanation/failures.md)."
     ),
     Key("observe", v.FLAG, "false", weaker="on").meaning(
@@ -235,7 +238,7 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("ratchet", v.RATCHET, "false", weaker=(False, True)).meaning(
         "The gate fails if one of its `metrics` is worse than recorded for the merge base "
         "with the default branch, or is no longer in the output. If none was recorded, "
-        'nothing is compared, which is not a pass. `"measure"`: then, the gate also runs '
+        'nothing is compared, which is not a pass. With `"measure"`, the gate then also runs '
         "once on the merge base."
     ),
     Key("tolerance", v.AMOUNT, "0", weaker="greater").meaning(
@@ -251,8 +254,8 @@ GATE_KEYS: tuple[Key, ...] = (
         "[How](../how-to/reuse.md)."
     ),
     Key("scratch", v.SCRATCH, "[]", weaker="more").meaning(
-        "With `reuse`: patterns of files that the gate writes and reads, and that decide "
-        'nothing: `[".coverage"]`, or `["~/.npm/_logs"]` in the home folder.'
+        "With `reuse`: patterns of files that the gate writes and reads, but that do not affect "
+        'its result: `[".coverage"]`, or `["~/.npm/_logs"]` in the home folder.'
     ),
     Key("inputs", v.PATTERNS, "[]", weaker="any").meaning(
         "Patterns of the files that the gate depends on, instead of all files that git does "
@@ -261,7 +264,7 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("env_inputs", v.NAMES, "[]", weaker="fewer").meaning(
         'With `reuse = "declared"` and `remote`: variables that the gate depends on, and '
-        "gets on another machine. `NAME*` means all that begin with it."
+        "gets on another machine. `NAME*` means every variable that begins with NAME."
     ),
     Key("reads", v.NAMES, "[]", weaker="fewer").meaning(
         'With `reuse = "declared"`: files or folders outside the repository that the gate '
@@ -276,8 +279,8 @@ GATE_KEYS: tuple[Key, ...] = (
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
     ),
     Key("resources", v.RESOURCES, "[]").meaning(
-        'What the gate needs for itself on this machine: `["db", "port:5432"]`. Gates in any '
-        "repository or worktree that name the same resource take turns. "
+        'What the gate needs for itself on this machine: `["db", "port:5432"]`. Gates that name '
+        "the same resource take turns, across repositories and worktrees. "
         "[How](../how-to/parallel.md#ports-and-databases)."
     ),
     Key("retry", v.COUNT, weaker="greater").meaning(
@@ -302,8 +305,8 @@ GATE_KEYS: tuple[Key, ...] = (
         "relative to the root."
     ),
     Key("image", v.TEXT, '""', weaker="any").meaning(
-        "With `remote`: the image of the container in which the gate runs there: "
-        "`docker://NAME@sha256:DIGEST`. It is the property `container-image` of the platform."
+        "With `remote`: the container image in which the gate runs there: "
+        "`docker://NAME@sha256:DIGEST`. It is sent as the platform property `container-image`."
     ),
 )
 
@@ -352,8 +355,8 @@ HOOK_KEYS: tuple[Key, ...] = (
         "told. `stop`: the agent is stopped."
     ),
     Key("timeout", v.DURATION, weaker="sharply", only_in=_AGENT_EVENTS).meaning(
-        "The time limit of all gates of the hook together. Unset: the sum of the gates' own "
-        f"limits, or for an agent's other events than {_SLOW_EVENTS}, a few seconds."
+        "The time limit for all of the hook's gates together. Unset: the sum of the gates' own "
+        f"limits; for agent events other than {_SLOW_EVENTS}, a few seconds."
     ),
 )
 
@@ -363,9 +366,26 @@ def hook_keys(hook: str) -> tuple[Key, ...]:
     return tuple(key for key in HOOK_KEYS if not key.only_in or hook in key.only_in)
 
 
+@functools.cache
+def tables() -> dict[str, Table]:
+    """Return features' tables by name: `TABLE` in `keys.py` of their folders."""
+    return {module.TABLE.name: module.TABLE for module in feature_parts("keys")}
+
+
+@functools.cache
+def defaults(name: str) -> Mapping[str, Any]:
+    """Return field → value for an empty table, or an empty entry of an array."""
+    return {key.field: key.value() for key in tables()[name].keys}
+
+
+def completed(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table's fields, without unknown ones, and with defaults for missing ones."""
+    return {field: fields.get(field, value) for field, value in defaults(name).items()}
+
+
 def foreign_key(name: str) -> str:
-    """Return what to write instead of another tool's key; empty for a key that none has."""
-    # Cold: only a configuration with a mistake in it asks.
+    """Return what to write instead of another tool's key; empty if no other tool has it."""
+    # Cold: only a configuration with a mistake needs this.
     import os
     import tomllib
 

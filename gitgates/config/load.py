@@ -1,10 +1,10 @@
 """Load the settings files of a root into one `Config`. The only reader of pyproject.toml.
 
-A hook reads the files' bytes, with members' and extended files, and compares them with those that
-the cached configuration was made from; it parses TOML only if they differ. All bytes are compared,
-so no coarse time stamp can make a stale copy look fresh. The interpreter itself reads its compiled
-modules with `marshal`; the cache is in the state folder, and whoever could write it could as well
-write git's hooks.
+A hook reads the bytes of all settings files, members' and extended ones included, and compares
+them with those that the cached configuration was made from; it parses TOML only if they differ. All
+bytes are compared, so no coarse time stamp can make a stale copy look fresh. The cache is read with
+`marshal`, as the interpreter reads its compiled modules: it is in the state folder, and whoever can
+write there can also write git's hooks.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from gitgates.config.sources import Raw
     from gitgates.core.types import Problem
 
-    Table = TypeVar("Table")  # the record of one
+    Table = TypeVar("Table")  # the record of a table
 
 _MOST_REPORTED = 100
-_LEADS_ON = (b"members", b"extends")
+_NAMES_OTHERS = (b"members", b"extends")
 
 # Another version, interpreter or shape of the records makes another key.
 _KEY = (
@@ -69,7 +69,7 @@ def settings_here(root_abs: str, cache_abs: str = "") -> SettingsFiles:
 
 
 def config_of(here: SettingsFiles, cache_abs: str = "") -> Config | None:
-    """Return the configuration of the settings files of a root, and keep it; None if it has none.
+    """Return the configuration in a root's settings files, and cache it; None if there is none.
 
     Raises: ConfigError with every problem that is not deferred.
     """
@@ -80,9 +80,9 @@ def config_of(here: SettingsFiles, cache_abs: str = "") -> Config | None:
 
 
 def checked(raw: Raw | ConfigError) -> Config | None:
-    """Return the configuration in the bytes of settings files; None if they have none.
+    """Return the configuration in the bytes of settings files; None if there is none.
 
-    Raises: ConfigError with every problem that is not deferred, or why there are no such bytes.
+    Raises: ConfigError with every problem that is not deferred, or the one that `raw` is.
     """
     if isinstance(raw, ConfigError):
         raise raw
@@ -94,13 +94,13 @@ def checked(raw: Raw | ConfigError) -> Config | None:
 
 
 def has_settings(raw: Raw) -> bool:
-    """Return whether settings files may have a configuration at all."""
+    """Return whether settings files may contain a configuration at all."""
     has_own = any(raw.get(name) is not None for name in (OWN_FILE, LOCAL_FILE))
     return has_own or b"gitgates" in (raw.get(PYPROJECT) or b"")
 
 
 def table_of(config: Config, name: str, kind: Callable[..., Table]) -> Table:
-    """Return a feature's table as the record that the feature makes of it.
+    """Return a feature's table as the feature's record.
 
     Without a configuration, the result is as if the table were missing.
     """
@@ -113,19 +113,19 @@ def table_of(config: Config, name: str, kind: Callable[..., Table]) -> Table:
 def as_record(name: str, fields: Mapping[str, Any], kind: Callable[..., Table]) -> Table:
     """Return the fields of a feature's table, or of an entry of its array, as a record.
 
-    Another version may have recorded them: unknown ones are left out, missing ones have their
-    default.
+    Another version may have recorded them: unknown fields are left out, and missing fields get
+    their default.
     """
     try:
         return kind(**fields)
     except TypeError:
-        from gitgates.config.tables import completed  # cold: loads the key table
+        from gitgates.config.keys import completed  # cold: loads the key table
 
         return kind(**completed(name, fields))
 
 
 def with_table(config: Config, name: str, table: Record) -> Config:
-    """Return a configuration with another table of a feature."""
+    """Return a configuration in which a feature's table is replaced."""
     return config._replace(tables={**config.tables, name: table._asdict()})
 
 
@@ -183,12 +183,12 @@ def read_files(root_abs: str) -> Raw:
 
 
 def leads_on(raw: Raw) -> bool:
-    """Return whether the root's files may name others."""
-    return any(word in (content or b"") for content in raw.values() for word in _LEADS_ON)
+    """Return whether the root's files may name other settings files."""
+    return any(word in (content or b"") for content in raw.values() for word in _NAMES_OTHERS)
 
 
 def subfolders(root_abs: str, folder: str) -> list[str]:
-    """Return the names of the folders in one: neither links, nor repositories of their own."""
+    """Return the names of a folder's subfolders, without links and other repositories."""
     path_abs = f"{root_abs}/{folder}".rstrip("/")
     try:
         with os.scandir(path_abs) as entries:
@@ -199,7 +199,7 @@ def subfolders(root_abs: str, folder: str) -> list[str]:
 
 
 def settings_among(paths: Iterable[str], config: Config) -> set[str]:
-    """Return which paths are settings files of a configuration, or could be those of a member."""
+    """Return which paths are a configuration's settings files, or could be a member's."""
     names = {*FILES, *config.sources}
     return {
         path
@@ -209,12 +209,12 @@ def settings_among(paths: Iterable[str], config: Config) -> set[str]:
 
 
 def files_of(error: ConfigError) -> set[str]:
-    """Return the files that may have caused an error in the configuration: it names others."""
+    """Return the files that may have caused an error, including those that it names."""
     return {*FILES, *(line.partition(": ")[0] for line in error.message.splitlines())}
 
 
 def read_local(root_abs: str) -> bytes | None:
-    """Return the local settings, which are part of no commit; None if there are none.
+    """Return the local settings, which are in no commit; None if there are none.
 
     Raises: ConfigError if they cannot be read.
     """
@@ -242,7 +242,7 @@ def _read(root_abs: str, path: str) -> bytes | None:
 
 
 def _refuse_link(root_abs: str, path: str) -> None:
-    """Raise ConfigError if a settings file is a link: a commit has only the link."""
+    """Raise ConfigError if a path has a link in it: a commit has only the link."""
     part = ""
     for name in path.split("/"):
         part = f"{part}/{name}"
@@ -255,7 +255,7 @@ def _refuse_link(root_abs: str, path: str) -> None:
 def parse_files(raw: Raw) -> tuple[Config | None, tuple[Problem, ...]]:
     """Parse the bytes of settings files. Cold: loads tomllib and the key table.
 
-    Raises: ConfigError if the bytes are no TOML, or two files claim to hold the settings.
+    Raises: ConfigError if the bytes are not TOML, or two files claim to hold the settings.
     """
     from gitgates.config.parse import parse
     from gitgates.config.sources import documents_in
@@ -265,7 +265,7 @@ def parse_files(raw: Raw) -> tuple[Config | None, tuple[Problem, ...]]:
 
 
 def read_cache(path_abs: str, root_abs: str) -> SettingsFiles | None:
-    """Return the cached configuration, if it is of exactly the files that are there now.
+    """Return the cached configuration, if it was made from exactly the current files.
 
     Raises: ConfigError if one of them cannot be read.
     """
@@ -285,7 +285,7 @@ def read_cache(path_abs: str, root_abs: str) -> SettingsFiles | None:
 
 
 def _has_all_members(root_abs: str, config: Config, raw: Raw) -> bool:
-    """Return whether each folder that is or could be a member was searched for files."""
+    """Return whether every folder that is or could be a member was searched for settings."""
     from gitgates.config.folders import expand  # most have one file
 
     folders = expand(config.members, lambda folder: subfolders(root_abs, folder))
@@ -294,7 +294,7 @@ def _has_all_members(root_abs: str, config: Config, raw: Raw) -> bool:
 
 def _write_cache(path_abs: str, raw: Raw, config: Config) -> None:
     """Replace the cached configuration; ignore errors."""
-    # Plain tuples, all the way down: what marshal takes.
+    # Plain tuples, all the way down: marshal takes nothing else.
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)
     frozen = tuple((config._asdict() | {"gates": gates, "hooks": hooks}).values())

@@ -1,4 +1,4 @@
-"""Patterns and commands in other tools' spelling, which here can never match or run. Pure."""
+"""Patterns and commands written as for other tools, which can never match or run here. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import shlex
 
 _BRACES = re.compile(r"(?<!\\)\{([^{}/]*,[^{}/]*)\}")
-# What a regular expression has and a pattern of gitignore(5) has no use for. `\$` stays possible.
+# Parts of regular expressions that gitignore(5) has no use for. `\$` stays possible.
 _REGEX = re.compile(r"^\^|(?<!\\)\$$|\\[A-Za-z0-9]|\([^()]*\|[^()]*\)|\.[*+].*\\\.|\\\..*\.[*+]")
 _NO_REGEX = "Patterns are not regular expressions, and use / between folders"
 _ENDING = re.compile(r"\^?(?:\.\*)?\\\.\(?(?:\?:)?(\w+(?:\|\w+)*)\)?\$")
@@ -14,13 +14,13 @@ _OUTSIDE = re.compile(r"~/|/(?:home|Users)/[^/*]+/|[A-Za-z]:[\\/]")
 # lefthook, hk; also in quotes.
 _NAMES = "all_files|changed_files|files|push_files|staged_files"
 _PLACEHOLDER = re.compile(rf"""(?<!\S)["']?(\{{\{{?\s*(?:{_NAMES})\s*\}}\}}?)["']?(?!\S)""")
-_NAMING = re.compile(r"(?<!\S)-I ?\{")  # of xargs: then it is the user's own
+_NAMING = re.compile(r"(?<!\S)-I ?\{")  # an option of xargs: then the braces are the user's own
 _JOINS = ("&&", "||")
-_SEARCHING = ("ack", "ag", "git", "grep", "rg")  # whose arguments may be just that
+_SEARCHING = ("ack", "ag", "git", "grep", "rg")  # their arguments may look like that
 
 
 def meant_pattern(pattern: str) -> str:
-    """Return what to write instead of a pattern that can match no path; empty if it can."""
+    """Return what to write instead of a pattern that can match no path; empty if it is fine."""
     body = pattern.removeprefix("!")
     if braces := _BRACES.search(body):
         head, tail = pattern[: len(pattern) - len(body) + braces.start()], body[braces.end() :]
@@ -35,7 +35,7 @@ def meant_pattern(pattern: str) -> str:
 
 
 def meant_command(command: str | list[str]) -> str:
-    """Return what to write instead of a command that cannot work; empty if it may."""
+    """Return what to write instead of a command that cannot work; empty if it is fine."""
     words = [command] if isinstance(command, str) else command
     for word in words:
         placeholder = _PLACEHOLDER.search(word)

@@ -1,7 +1,7 @@
-"""Settings files to a `Config`: each read value by value, local ones laid over shared ones. Pure.
+"""Make a `Config` of settings files: read each value by value, then lay local over shared. Pure.
 
-A problem does not end the parsing, so all are reported at once. Only the whole shows that local
-settings remove a required gate, that a gate does not exist, or that a chain never ends.
+A problem does not end the parsing, so all are reported at once. Only the merged settings show that
+local ones remove a required gate, that a gate does not exist, or that a chain never ends.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from gitgates.config import FILES, LOCAL_FILE
-from gitgates.config.keys import POLICY_NAMES
-from gitgates.config.members import with_members
+from gitgates.config.keys import POLICY_NAMES, completed, defaults, tables
 from gitgates.config.read import Document, Settings, read_settings
-from gitgates.config.tables import completed, defaults, tables
 from gitgates.config.values import did_you_mean
 from gitgates.core.clean import visible_line
-from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.core.lifecycle import (
+    ENDING_HOOKS,
+    GATES_OWN_TIME,
+    HOOK_POINTS,
+    STANDS_IN_FOR,
+    TOOL_EVENTS,
+)
 from gitgates.core.policy import POLICIES, policy_gates
 from gitgates.core.types import ACTIONS, Config, Gate, Hook, Problem
 
@@ -32,18 +36,23 @@ if TYPE_CHECKING:
 # checked separately): nothing that changes what is checked.
 _FREE_FIELDS = ("description", "timeout_s", "weight", "after", "resources")
 _FREE_HOOK_FIELDS = ("gates", "strategy", "fail_fast")
-_DEFAULTS = {"headless": {"strategy": "collect"}}  # every failure is reported at once
+_DEFAULTS = {"headless": {"strategy": "collect"}}  # reports every failure at once
 _MOST_NAMED = 50
 _STRICT = ("unstaged", "hide")  # gates see what is being committed: that hides nothing
+# Of a member: only gates, and the hooks that run them. Everything else applies to the whole
+# repository, or to a whole hook, and belongs to the root.
+_MEMBER_TOP_FIELDS = ("requires", "root", "members", "extends")  # `members` is refused elsewhere
+_WITHOUT_PATHS = ("none", "message")
+_SPECIAL_IN_PATTERNS = "\\*?["
 
 
 def parse(
     documents: tuple[Document, ...], problems_between: Iterable[Problem] = ()
 ) -> tuple[Config, tuple[Problem, ...]]:
-    """Return the configuration of the shared documents, the local one, or the second over these.
+    """Return the configuration of shared documents, with a local one laid over them, and problems.
 
-    The configuration is usable if every problem is a deferred one: a gate that is named but not
-    defined, or has no command, stops the hook that reaches it, and no other.
+    The configuration is usable if every problem is deferred: a gate that is named but not defined,
+    or has no command, stops only hooks that reach it.
     """
     problems = [*problems_between]
     layers = [read_settings(document, problems) for document in documents]
@@ -59,20 +68,125 @@ def parse(
         if not problems:
             problems += _required_removed(shared, layer, config)
     _check(config, merged, problems)
-    return config, tuple(dict.fromkeys(problems))  # a file that several extend is read for each
+    return config, tuple(dict.fromkeys(problems))  # a file is read for each that extends it
 
 
 def _shared(layers: list[Settings], problems: list[Problem]) -> Settings:
-    """Return the settings of the root and of its members as one."""
+    """Return the settings of the root and its members as one."""
     by_member: dict[str, list[Settings]] = {}
     for layer in layers:
         by_member.setdefault(layer.document.member, []).append(layer)
     root, *members = [_merge(of_one, of_one[-1].document) for of_one in by_member.values()]
-    return with_members(root, members, problems) if members else root
+    return _with_members(root, members, problems) if members else root
+
+
+def _with_members(root: Settings, members: list[Settings], problems: list[Problem]) -> Settings:
+    """Return the root's settings, with its members' added.
+
+    A member's document has its folder: `web:lint` is the gate `lint` of `web`.
+    """
+    tables, origins = {**root.tables}, {**root.origins}
+    all_hooks = [root.tables_of("hooks")]
+    for part in members:
+        problems += _misplaced(root, part)
+        member = part.document.member
+        names = {name: f"{member}:{name}" for name in part.tables_of("gates")}
+        hooks = part.tables_of("hooks")
+        for name, table in part.tables_of("gates").items():
+            path = ("gates", names[name])
+            if path in tables:
+                message = f"is the name of a gate of {part.document.source}"
+                problems.append(Problem(root.location(*path), message, "Choose another name."))
+            tables[path] = _scoped(table, member, names)
+            by_path = {at: doc for at, doc in part.origins.items() if at[:2] == ("gates", name)}
+            origins |= {(*path, *at[2:]): document for at, document in by_path.items()}
+        for hook, table in hooks.items():
+            listed = tuple(names.get(name, name) for name in table.get("gates", ()))
+            hooks[hook] = {"gates": listed}
+            document = part.origins["hooks", hook]
+            origins.setdefault(("hooks", hook), document)
+            origins |= {("hooks", hook, "gates", name): document for name in listed}
+        all_hooks.append(hooks)
+    tables |= {("hooks", name): table for name, table in _joined(all_hooks)}
+    return root._replace(tables=tables, origins=origins)
+
+
+def _joined(all_hooks: list[dict[str, dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each hook with the gates of the root (the first entry) and of all members."""
+    for name in dict.fromkeys(name for hooks in all_hooks for name in hooks):
+        other = STANDS_IN_FOR.get(name, name)
+        first, *others = [hooks.get(name, hooks.get(other, {})) for hooks in all_hooks]
+        gates = dict.fromkeys(gate for table in others for gate in table.get("gates", ()))
+        of_root = first.get("gates", ())
+        yield name, {**first, "gates": (*of_root, *(g for g in gates if g not in of_root))}
+
+
+def _scoped(table: dict[str, Any], member: str, names: dict[str, str]) -> dict[str, Any]:
+    """Return the table of a gate whose folders and patterns are relative to the root."""
+    place = "/" + "".join(f"\\{char}" if char in _SPECIAL_IN_PATTERNS else char for char in member)
+    folder = table.get("working_dir", ".")
+    scoped = {
+        **table,
+        "working_dir": member if folder == "." else f"{member}/{folder}",
+        "files": (f"{place}/",),
+    }
+    for field in ("files", "exclude", "inputs"):
+        if table.get(field) is not None:
+            scoped[field] = tuple(_below(place, pattern) for pattern in table[field])
+    for field in ("ignored_inputs", "outputs"):
+        if field in table:
+            scoped[field] = tuple(f"{member}/{path}" for path in table[field])
+    if "examples" in table:
+        scoped["examples"] = tuple((kind, f"{member}/{path}") for kind, path in table["examples"])
+    for field in ("on_pass", "on_fail"):
+        if table.get(field, "BLOCK") not in ACTIONS:
+            scoped[field] = names.get(table[field], table[field])
+    if "after" in table:
+        scoped["after"] = tuple(names.get(name, name) for name in table["after"])
+    return scoped
+
+
+def _below(place: str, pattern: str) -> str:
+    """Return a folder's gitignore pattern as a pattern of the root, by gitignore(5)."""
+    negated = pattern.startswith("!")
+    body = pattern[negated:]
+    if body.startswith(("\\!", "\\#")):
+        body = body[1:]
+    is_anchored = "/" in body.rstrip("/")
+    body = body.lstrip("/") if is_anchored else f"**/{body}"
+    return f"{'!' if negated else ''}{place}/{body}"
+
+
+def _misplaced(root: Settings, part: Settings) -> Iterator[Problem]:
+    """Yield what a member may not set."""
+    hint = f"Set it in {root.document.source}."
+
+    def problem(message: str, *path: str, field: str = "") -> Problem:
+        return Problem(part.location(*path, field=field), message, hint)
+
+    for path, table in part.tables.items():
+        match path:
+            case ():
+                for field in table.keys() - {*_MEMBER_TOP_FIELDS}:
+                    yield problem("applies to the whole repository", field=field)
+            case ("gates", _name):
+                pass
+            case ("hooks", name):
+                for field in table.keys() - {"gates"}:
+                    yield problem("applies to the whole hook", *path, field=field)
+                point = HOOK_POINTS[name]
+                by_agent = point.kind in (*TOOL_EVENTS, *GATES_OWN_TIME)
+                if point.scope in _WITHOUT_PATHS and not by_agent:
+                    message = "has no paths, but a member's gates run for the paths below it"
+                    yield problem(message, *path)
+                for gate in {*policy_gates()} & {*table.get("gates", ())}:
+                    yield problem(f"`{gate}` is about the whole repository", *path, field="gates")
+            case _:
+                yield problem("applies to the whole repository", *path)
 
 
 def _only_new_entries(shared: Settings, local: Settings) -> Iterator[Problem]:
-    """Leave out local entries of arrays that the shared settings have: they could only weaken."""
+    """Leave out local array entries that the shared settings also have: they could only weaken."""
     for array in [table.name for table in tables().values() if table.id_of]:
         for name in local.tables_of(array).keys() & shared.tables_of(array).keys():
             del local.tables[array, name]
@@ -82,13 +196,13 @@ def _only_new_entries(shared: Settings, local: Settings) -> Iterator[Problem]:
 
 
 def _merge(layers: list[Settings], document: Document) -> Settings:
-    """Return all layers as one, of this document; a later layer wins key by key."""
+    """Return all layers as one, under this document; a later layer wins key by key."""
     merged = Settings(document, {}, {})
     for layer in layers:
         for path, table in layer.tables.items():
             merged.tables[path] = {**merged.tables.get(path, {}), **table}
         for path, origin in layer.origins.items():
-            is_table = path in layer.tables  # which is where the first one has it
+            is_table = path in layer.tables  # a table belongs to the first layer that has it
             merged.origins[path] = merged.origins.get(path, origin) if is_table else origin
     return merged
 
@@ -146,7 +260,7 @@ def _required_removed(shared: Settings, local: Settings, config: Config) -> Iter
     ]
     hooks = shared.tables_of("hooks")
     for hook in config.hooks:
-        # What would run without the local settings: another hook's gates, maybe.
+        # What would run without the local settings, which may be another hook's gates.
         table = hooks.get(hook.name, hooks.get(STANDS_IN_FOR.get(hook.name, hook.name), {}))
         before = Hook(name=hook.name, **table)
         required = [name for name in reachable_defined(before.gates, gates) if gates[name].required]
@@ -189,7 +303,7 @@ def reachable_defined(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[s
     """Return the defined gates that the named ones lead to, themselves included, in order."""
     reached: dict[str, None] = {}
     waiting = list(names)
-    for name in waiting:  # which grows while it is walked
+    for name in waiting:  # grows during the walk
         gate = gates.get(name)
         if gate is None or name in reached:
             continue
@@ -199,7 +313,7 @@ def reachable_defined(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[s
 
 
 def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
-    """Append problems between the parts of `config`."""
+    """Append problems between parts of `config`."""
     gates = {gate.name: gate for gate in config.gates}
     for gate in config.gates:
         problems += _wrong_in_gate(gate, gates, merged)
@@ -230,7 +344,7 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
     if circle := _circle(leads_to):
         pairs = pairwise(circle)
         waiting = next(after for name, after in pairs if name in gates[after].after)
-        message = f"is a cycle, by the order in which gates run: {_arrows(circle)}"
+        message = f"makes a cycle in the order in which gates run: {_arrows(circle)}"
         hint = f"Remove one of them from `after` of `{waiting}`."
         problems.append(Problem(merged.location("gates", waiting, field="after"), message, hint))
 
@@ -249,7 +363,7 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
     if gate.command is None and gate.pre_commit is None and is_read:
         hint = f'Add command = "…" to `{gate.name}`.'
         yield Problem(merged.location(*path), "has no `command`", hint, deferred=True)
-    for field, message, hint in _misses(gate):
+    for field, message, hint in _missing_keys(gate):
         yield Problem(merged.location(*path, field=field), message, hint)
     for name in gate.after:
         if name not in gates:
@@ -259,12 +373,12 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
             yield _undefined(merged.location(*path, field=field), target, (*ACTIONS, *gates))
 
 
-def _misses(gate: Gate) -> Iterator[tuple[str, str, str]]:
+def _missing_keys(gate: Gate) -> Iterator[tuple[str, str, str]]:
     """Yield each key of a gate that needs another one: the field, what it needs, and a hint."""
     if gate.restage and not gate.writes:
         yield "restage", "requires `writes = true`", "Add writes = true to detect its changes."
-    yield from _misses_of_reuse(gate)
-    yield from _misses_of_remote(gate)
+    yield from _wrong_for_reuse(gate)
+    yield from _wrong_for_remote(gate)
     if gate.ratchet and not gate.metrics:
         yield "ratchet", "requires `metrics`", ""
     if gate.tolerance and not gate.ratchet:
@@ -272,13 +386,13 @@ def _misses(gate: Gate) -> Iterator[tuple[str, str, str]]:
     if gate.baseline == "file" and not gate.failures:
         yield "baseline", 'as "file" requires `failures`', ""
     if gate.parallel and not gate.pass_files:
-        hint = 'To run gates at once, write `strategy = "collect"` in the hook.'
+        hint = 'To run gates in parallel, write `strategy = "collect"` in the hook.'
         yield "parallel", "requires `pass_files = true`", hint
     if gate.parallel and gate.pre_commit is not None:
         yield "parallel", "cannot be combined with `pre-commit`, which splits the paths itself", ""
 
 
-def _misses_of_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
+def _wrong_for_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
     if gate.reuse == "by-file" and not gate.pass_files:
         yield "reuse", 'as "by-file" requires `pass_files = true`', ""
     for path in gate.reads:
@@ -295,7 +409,7 @@ def _misses_of_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
             yield "env_inputs", message, "Name it without its value."
 
 
-def _misses_of_remote(gate: Gate) -> Iterator[tuple[str, str, str]]:
+def _wrong_for_remote(gate: Gate) -> Iterator[tuple[str, str, str]]:
     for field in ("ignored_inputs", "outputs"):
         for path in getattr(gate, field):
             names = {*path.rstrip("/").lower().split("/")}
@@ -303,7 +417,7 @@ def _misses_of_remote(gate: Gate) -> Iterator[tuple[str, str, str]]:
                 message = f"got `{visible_line(path)}`, expected a path relative to the root"
                 yield field, message, "Such as node_modules."
     if gate.remote and gate.resources:
-        yield "resources", "cannot be combined with `remote`: they are of this machine", ""
+        yield "resources", "cannot be combined with `remote`: they belong to this machine", ""
     if gate.remote and gate.writes:
         hint = "Split it into two gates, or remove `remote`."
         yield "remote", "cannot be combined with `writes`: its changes stay there", hint

@@ -1,4 +1,4 @@
-"""One settings file, read value by value: what does not fit is a problem, and the rest is read."""
+"""Read one settings file value by value: an invalid value is a problem, and the rest is read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gitgates.config.keys import (
     Key,
     foreign_key,
     hook_keys,
+    tables,
 )
-from gitgates.config.tables import tables
 from gitgates.config.values import BadValue, did_you_mean, show
 from gitgates.core.clean import visible_line
 from gitgates.core.lifecycle import HOOK_POINTS
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     Path: TypeAlias = tuple[str, ...]
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-# What could break a line of output, or command a terminal. The JSON Schema says the same.
+# What could break a line of output, or control a terminal. The JSON Schema says the same.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_HINTS = 50
 
 
 class Document(Record):
-    """One settings file, as TOML gave it."""
+    """One settings file, parsed from TOML."""
 
     source: str  # the file's path
     prefix: tuple[str, ...]  # the table that holds our keys
@@ -46,7 +46,7 @@ class Document(Record):
 
     def location(self, *path: str) -> str:
         """Name a place in this file, such as `pyproject.toml: tool.gitgates.gates.lint`."""
-        if self.member and path[:1] == ("gates",):  # in which names are without the folder
+        if self.member and path[:1] == ("gates",):  # its names have no folder there
             path = ("gates", *(key.removeprefix(f"{self.member}:") for key in path[1:]))
         keys = (*self.prefix, *path)
         dotted = ".".join(key if _BARE_KEY.fullmatch(key) else show(key) for key in keys)
@@ -58,7 +58,7 @@ class Settings(Record):
 
     document: Document
     tables: dict[Path, dict[str, Any]]  # path → record field → value
-    origins: dict[Path, Document]  # path, and path with a field that is written there, right or not
+    origins: dict[Path, Document]  # of each table, and of each field that is set, valid or not
 
     def tables_of(self, section: str) -> dict[str, dict[str, Any]]:
         """Return the tables of one section, by name."""
@@ -82,7 +82,7 @@ def _key_name(path: Path, field: str) -> str:
 
 
 def read_settings(document: Document, problems: list[Problem]) -> Settings:
-    """Parse one document, value by value; what does not fit goes to `problems`."""
+    """Parse one document, value by value; append what is invalid to `problems`."""
     settings = Settings(document, {}, {})
     _read_table(settings, (), document.table, keys=TOP_KEYS, problems=problems)
     for kind in ("gates", "hooks"):
@@ -187,7 +187,7 @@ def _read_table(
 
 
 def _unknown_key_hint(document: Document, path: Path, name: str, allowed: tuple[str, ...]) -> str:
-    """Return the hint for an unknown key: its place, its name here, or a similar key."""
+    """Return a hint for an unknown key: where it belongs, its name here, or a similar key."""
     tool = document.table.get("tool") if not (path or document.prefix) else None
     if name == "tool" and isinstance(tool, dict) and "gitgates" in tool:
         return f"In {document.source}, omit `tool.gitgates.`: [gates.x]."
@@ -199,7 +199,7 @@ def _unknown_key_hint(document: Document, path: Path, name: str, allowed: tuple[
 
 
 def _wrong_name(section: str, name: str) -> tuple[str, str]:
-    """Return the problem of the name of a gate or hook, and the fix; empty if there is none."""
+    """Return what is wrong with the name of a gate or hook, and the fix; empty if nothing is."""
     if section == "hooks":
         if name in HOOK_POINTS:
             return "", ""
@@ -213,5 +213,5 @@ def _wrong_name(section: str, name: str) -> tuple[str, str]:
         message = f"got {show(name)}, expected a name without a comma"
         return message, "Commas separate names in GITGATES_SKIP."
     if not name or name != name.strip() or _CONTROL.search(name):
-        return f"got {show(name)}, expected a name on one line, without spaces at its ends", ""
+        return f"got {show(name)}, expected a name on one line, without spaces at either end", ""
     return "", ""

@@ -1,7 +1,7 @@
-"""The versions of gitgates that settings are for: `requires = ">=0.2,<1"`. Cold.
+"""The gitgates versions that accept the settings: `requires = ">=0.2,<1"`. Cold.
 
-Versions are numbers with any number of dots: 0.2 is 0.2.0. What follows them in ours, as in
-0.3.0rc1, is not compared.
+Versions are numbers with any number of dots: 0.2 is 0.2.0. A suffix of our version, as in 0.3.0rc1,
+is not compared.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _INSTALLERS = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx
 def _parse(value: object) -> str:
     """Return comparisons without spaces."""
     if not isinstance(value, str) or not _ALL.fullmatch(value):
-        raise BadValue('comparisons with versions, such as ">=0.2" or ">=0.2,<1"')
+        raise BadValue('version comparisons, such as ">=0.2" or ">=0.2,<1"')
     return "".join(value.split())
 
 
@@ -43,7 +43,7 @@ REQUIRES = ValueType(_parse, {"type": "string", "pattern": f"^{_COMPARISON}(?:,{
 
 
 def is_met(requires: str, version: str = __version__) -> bool:
-    """Return whether a version is one of those that are required."""
+    """Return whether a version meets the requirement."""
     ours = _numbers(version)
     return all(
         _OPERATORS[compare](ours, _numbers(other)) for compare, other in _PARTS.findall(requires)
@@ -59,9 +59,10 @@ def _numbers(version: str) -> list[int]:
 
 
 def refuse_unmet(location: str, value: object) -> None:
-    """Raise ConfigError if settings are for other versions; a wrong value is for the parser.
+    """Raise ConfigError if settings require another version; the parser reports an invalid value.
 
-    That comes first, because they may have keys and values that this version does not know.
+    Asked before parsing, because the settings may have keys and values that this version does not
+    know.
     """
     if isinstance(value, str) and _ALL.fullmatch(value) and not is_met(requires := _parse(value)):
         raise ConfigError(

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from gitgates.config.folders import Subfolders
 
-    # Path → content; None: it was looked for, and is not there.
+    # Path → content; None: the file was looked for, but does not exist.
     Raw: TypeAlias = Mapping[str, bytes | None]
 
 _DEEPEST = 10  # files, each of which extends the next
 
 
 def gather(raw: Raw, read: Callable[[list[str]], Raw], subfolders: Subfolders) -> Raw:
-    """Return the root's files with those that they lead to. `read` returns several at once."""
+    """Return the root's files and those that they name. `read` returns several at once."""
     whole, missing = dict(raw), [""]
 
     def get(path: str) -> bytes | None:
@@ -41,7 +41,7 @@ def gather(raw: Raw, read: Callable[[list[str]], Raw], subfolders: Subfolders) -
 
     while missing:
         missing.clear()
-        with suppress(ConfigError):  # whoever parses them meets it again
+        with suppress(ConfigError):  # the parser raises it again
             _Walk(get, subfolders).from_root()
         whole |= read(list(dict.fromkeys(missing)))
     return whole
@@ -50,9 +50,9 @@ def gather(raw: Raw, read: Callable[[list[str]], Raw], subfolders: Subfolders) -
 def documents_in(raw: Raw) -> tuple[tuple[Document, ...], list[Problem]]:
     """Return the settings files, each after those that it extends, and problems between them.
 
-    The root's are followed by those of members, and these by the local one.
+    First come the root's files, then the members', and the local file last.
 
-    Raises: ConfigError if a file is no TOML or for another version, or two are of one folder.
+    Raises: ConfigError if a file is not TOML, is for another version, or if a folder has two.
     """
     walk = _Walk(raw.get, lambda folder: names_in(folder, raw))
     walk.from_root()
@@ -92,7 +92,7 @@ class _Walk:
                 self._add(f"{folder}/{OWN_FILE}", message, hint)
             return
         if document.table.get("root") in (None, True):
-            message = f"is a member, by `{members}`, and has to say that it is no root"
+            message = f"is a member (`{members}`), and must say that it is not a root"
             self._add(document.location(), message, "Add to it: root = false")
         self._refuse(document, ("members",))
         self._take(document)
@@ -117,7 +117,7 @@ class _Walk:
             location = f"{document.location('extends')}[{at}]"
             path = os.path.normpath(os.path.join(os.path.dirname(document.source), entry))
             if {"..", ".git"} & {*path.split("/")}:
-                hint = "Copy it into the repository: then a change of it is a commit here."
+                hint = "Copy it into the repository, so that every change to it is a commit here."
                 self._add(location, f"`{entry}` is not a file of the repository", hint)
             elif path in chain:
                 circle = " → ".join(f"`{name}`" for name in (*chain[chain.index(path) :], path))
@@ -137,7 +137,7 @@ class _Walk:
         self._take(document, chain)
 
     def _document(self, path: str, folder: str = "") -> Document | None:
-        """Return a file of settings; None if it does not exist, or has no table of ours."""
+        """Return a settings file; None if it does not exist, or has no table for gitgates."""
         content = self._get(path)
         name = os.path.basename(path)
         if content is None or (folder and name == PYPROJECT and b"gitgates" not in content):
@@ -166,7 +166,7 @@ class _Walk:
 
 
 def _parsed(key: ValueType, value: object) -> tuple[str, ...]:
-    """Return the entries of an array; a wrong one is reported by the parser."""
+    """Return the entries of an array; empty if one is invalid, which the parser reports."""
     try:
         entries: Any = key.parse(value)
     except BadValue:
@@ -178,7 +178,7 @@ def _toml(content: bytes, path: str) -> dict[str, Any]:
     try:
         text = content.decode("utf-8")
         if text.startswith("\ufeff"):
-            # Accepting it would hide a file that no other reader of pyproject.toml takes.
+            # Accepting it would hide that no other reader of pyproject.toml takes the file.
             raise ConfigError(
                 f"{path}: starts with a byte order mark, which TOML does not allow",
                 "Save the file as UTF-8 without a byte order mark (BOM).",
@@ -189,9 +189,6 @@ def _toml(content: bytes, path: str) -> dict[str, Any]:
             f"{path}: byte {error.start + 1} is not UTF-8, which TOML requires",
             "Save the file as UTF-8.",
         ) from error
-    except ValueError as error:  # a number of 5,000 digits, too
-        hint = (
-            "Fix the TOML syntax there; gitgates does not use any part of a file that it "
-            "cannot parse."
-        )
+    except ValueError as error:  # also for a number with 5,000 digits
+        hint = "Fix the TOML syntax there; gitgates uses no part of a file that it cannot parse."
         raise ConfigError(f"{path}: is not valid TOML: {error}", hint) from error

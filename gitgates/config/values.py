@@ -1,6 +1,6 @@
 """The types of values: parse each from TOML, and describe it for the JSON Schema.
 
-A parser returns our value, or raises `BadValue`, which says what fits.
+A parser returns our value, or raises `BadValue`, which says what is valid.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BadValue(Exception):
-    """A value that does not fit: what was expected, and what to write instead."""
+    """An invalid value: what was expected, and what to write instead."""
 
     def __init__(
         self, expected: str, hint: str = "", entry: int | None = None, keys: tuple[str, ...] = ()
@@ -27,16 +27,16 @@ class BadValue(Exception):
         super().__init__(expected)
         self.expected = expected
         self.hint = hint
-        self.entry = entry  # which one of an array does not fit
-        self.keys = keys  # which value of a table does not fit
+        self.entry = entry  # which entry of an array is invalid
+        self.keys = keys  # which value of a table is invalid
 
     @property
     def index(self) -> str:
-        """Return which item of an array does not fit, as written after a key."""
+        """Return which entry of an array is invalid, as written after a key."""
         return "" if self.entry is None else f"[{self.entry}]"
 
     def part_of(self, value: object) -> object:
-        """Return which part of the whole value does not fit."""
+        """Return the invalid part of the whole value."""
         for key in self.keys:
             value = value[key] if isinstance(value, dict) else value
         return value[self.entry] if self.entry is not None and isinstance(value, list) else value
@@ -47,18 +47,18 @@ class ValueType(Record):
 
     parse: Callable[[object], object]
     json: Mapping[str, object]  # its JSON Schema
-    unit: str = ""  # what the record's field is called beside the key's name
+    unit: str = ""  # what the record's field has after the key's name
 
 
-_NUMBER = r"(\d+(?:\.\d+)?) *"  # a blank may be before a unit and behind it, in no number
+_NUMBER = r"(\d+(?:\.\d+)?) *"  # spaces may surround a unit, but not split a number
 _DURATION = re.compile(rf" *(?:{_NUMBER}h *)?(?:{_NUMBER}m *)?(?:{_NUMBER}s *)?")
 _DAYS = re.compile(r"(\d{1,4})\s*d")
 _SIZE = re.compile(r"(\d{1,15})\s*(B|KiB|MiB|GiB|KB|MB|GB|k|M|G)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "kib": 1024, "k": 1024, "mib": 1024**2, "m": 1024**2}
 _UNITS |= {"kb": 1000, "mb": 1000**2, "gib": 1024**3, "g": 1024**3, "gb": 1000**3}
-_MOST_COMPARED = 200  # with a word; among more names, similarity means little
+_MOST_COMPARED = 200  # names; among more, similarity means little
 _LONGEST_SHOWN = 60
-# A wait of more than 24 days is more than poll(2) can count in milliseconds.
+# poll(2) cannot wait for more than 24 days, in milliseconds.
 _LONGEST_S = 7 * 24 * 3600.0
 _MOST_DAYS = 3650
 _MOST = 1e9  # of lines, or of files
@@ -90,7 +90,7 @@ def _toml(value: object) -> str:
 
 def did_you_mean(word: object, candidates: tuple[str, ...]) -> str:
     """Return `Did you mean X?` for the nearest of the candidates, or nothing."""
-    # Cold: only a configuration with a mistake in it pays for difflib.
+    # Cold: only a configuration with a mistake needs difflib.
     from difflib import get_close_matches
 
     if not isinstance(word, str) or len(candidates) > _MOST_COMPARED:
@@ -131,7 +131,7 @@ def parse_duration(value: object) -> float:
 
 
 def _age(value: object) -> float:
-    """Return a time in seconds, which may be many days."""
+    """Return a time in seconds; it may be given in days."""
     match = _DAYS.fullmatch(value.strip()) if isinstance(value, str) else None
     if match and 0 < int(match[1]) <= _MOST_DAYS:
         return int(match[1]) * 86400.0
@@ -177,7 +177,7 @@ def _resource_counts(value: object) -> tuple[tuple[str, int], ...]:
         raise BadValue("a table of names and whole numbers", "Try resources = { db = 2 }.")
     for name, count in value.items():
         if not _is_resource(name):
-            raise BadValue("names of up to 100 characters on one line", f"{show(name)} is none.")
+            raise BadValue("names of up to 100 characters on one line", f"{show(name)} is not one.")
         if not is_whole(count) or count < 1:
             raise BadValue("a whole number, 1 or more", keys=(name,))
     return tuple(value.items())
@@ -239,7 +239,9 @@ def _selected(value: object) -> tuple[str, ...]:
     names = _names(value)
     for entry, item in enumerate(names):
         if any(part.strip().startswith("!") for part in item.split("|")):  # it would match nothing
-            raise BadValue("a name that the hook applies to; `!` cannot exclude one", entry=entry)
+            raise BadValue(
+                "a name that the hook applies to; `!` cannot exclude a name", entry=entry
+            )
     return names
 
 
@@ -268,7 +270,7 @@ def _refuse_unknown_tag(tags: tuple[str, ...]) -> None:
 
 def _patterns(value: object) -> tuple[str, ...]:
     if isinstance(value, str) and ("\\" in value or value[:1] == "^" or value[-1:] == "$"):
-        # As other tools want it; as a pattern it would match nothing, and the gate be skipped.
+        # Other tools want it; as a pattern it would match nothing, and the gate would be skipped.
         expected = "an array of patterns as in .gitignore, not a regular expression"
         raise BadValue(expected, 'Such as ["*.py", "src/"].')
     patterns = _names(value)
@@ -354,14 +356,14 @@ def _extends(value: object) -> tuple[str, ...]:
     for entry, path in enumerate(paths):
         if ":" in path.partition("/")[0]:  # of a URL, or of git over SSH
             expected = (
-                "a file of the repository: what another host has could change without a commit "
-                "here, and its commands run on your machine"
+                "a file in the repository: others could change without a commit here, and "
+                "its commands run on your machine"
             )
             raise BadValue(expected, "Copy it into the repository.", entry=entry)
         if not path.endswith(".toml"):
             raise BadValue("a file in TOML, such as ../shared/gates.toml", entry=entry)
         if path.startswith(("/", "~")):
-            expected = "a path relative to this file: others do not have that one"
+            expected = "a path relative to this file: others do not have this one"
             raise BadValue(expected, "Copy it into the repository.", entry=entry)
     return paths
 
@@ -400,7 +402,7 @@ def _examples(value: object) -> tuple[tuple[str, str], ...]:
         except BadValue as bad:
             raise BadValue(bad.expected, hint, bad.entry, keys=(key,)) from None
         if not value[key]:
-            raise BadValue("at least one path: one alone proves nothing", keys=(key,))
+            raise BadValue("at least one path: `fail` or `pass` alone proves nothing", keys=(key,))
     return tuple(examples)
 
 
@@ -445,7 +447,7 @@ def _reuse(value: object) -> bool | str:
 
 
 def one_of(*words: str) -> ValueType:
-    """Make the type whose value is one of some words."""
+    """Return the type whose value is one of the words."""
 
     def parse(value: object) -> str:
         if not isinstance(value, str) or value not in words:
@@ -461,7 +463,7 @@ _TEXTS = {"type": "array", "items": FILLED}
 
 
 def numbers_schema(of: Mapping[str, object], *names: str) -> dict[str, object]:
-    """Return the JSON Schema of a table of numbers with these names."""
+    """Return the JSON Schema of a table of numbers with these keys."""
     properties = dict.fromkeys(names, of)
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
@@ -487,7 +489,7 @@ RESOURCE_COUNTS = ValueType(
     _resource_counts,
     {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
 )
-# To JSON Schema, a date of TOML is a text for some readers, and nothing that it knows for others.
+# For JSON Schema, some readers turn a TOML date into text, others into a value of no known type.
 _NO_DAY = {"type": ["object", "array", "number", "boolean", "null"]}
 DAY = ValueType(_day, {"format": "date", "not": _NO_DAY})
 AMOUNT = ValueType(parse_amount, {"type": "number", "minimum": 0})

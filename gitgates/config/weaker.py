@@ -1,4 +1,4 @@
-"""Compare two configurations: what makes checks weaker, by the column `weaker` of the key tables.
+"""Compare two configurations: find what weakens checks, by the column `weaker` of the key tables.
 
 Pure and cold.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS, Key, Table
-from gitgates.config.tables import tables
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS, Key, Table, tables
 from gitgates.core.policy import is_kept
 from gitgates.core.types import ACTIONS, Config
 
-# How much of a limit must be left, so that less is no finding: a test suite may well be faster.
+# A lower limit is a finding only below this share: a test suite may well have become faster.
 _SHARPLY = 0.5
 
 
@@ -51,7 +50,7 @@ def _weaker_table(table: Table, old: Any, new: Any) -> Iterable[str]:  # noqa: A
 
 
 def weaker_entry(name: str, old: Mapping[str, Any], new: Mapping[str, Any] | None) -> list[str]:
-    """Return what has become weaker in an array entry; nothing if no session keeps it."""
+    """Return what has become weaker in an array entry; nothing if sessions do not keep it."""
     if not is_kept(name, old):
         return []
     place = f"{name}.{old['id']}"
@@ -78,7 +77,7 @@ def _compare(
 
 
 def _is_weaker_action(old: str, new: str) -> bool:
-    # Where a chain of gates leads can only be told by reading it.
+    # An action that names a gate counts as weaker: its chain is not followed.
     old_rank = ACTIONS.index(old) if old in ACTIONS else 1
     return new not in ACTIONS or ACTIONS.index(new) < old_rank
 
@@ -97,7 +96,7 @@ _WEAKER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _entries(way: str, old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> str:
-    """Return which entries a list has too many, or too few, now. None: all."""
+    """Return which entries a list now has too many or too few of. None: all."""
     if way == "fewer" and old is None:
         return f"all → {_shown(new)}"
     if new is None:

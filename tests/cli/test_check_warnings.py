@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Repo
 
-from gitgates.cli.pipes import find_pipes
+from gitgates.cli.check import find_pipes
 from gitgates.core.types import Config, Gate
 
 

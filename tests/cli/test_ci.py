@@ -159,7 +159,7 @@ def test_what_a_person_wrote_stays(repo: Repo) -> None:
     (repo.path / GITHUB).write_text(changed)
     refused = repo.gitgates("ci", "init", "github")
     assert refused.returncode == 73
-    assert "exists, and has other content; nothing was written" in refused.stderr.decode()
+    assert "exists, and differs; nothing was written" in refused.stderr.decode()
     shown = repo.gitgates("ci", "init", "github", "--dry-run").stdout.decode()
     assert "-    runs-on: ubuntu-24.04\n+    runs-on: ubuntu-latest\n" in shown
     assert (repo.path / GITHUB).read_text() == changed

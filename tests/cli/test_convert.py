@@ -50,7 +50,7 @@ def test_a_new_file(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said, told = capsys.readouterr()
     assert said == (
         "gitgates.toml: added 2 gates: check, test; added 1 hook: pre-commit\n"
-        "next: gitgates check\nthen uninstall lefthook, as its commands would run twice\n"
+        "next: gitgates check\nthen uninstall lefthook, because its commands would run twice\n"
     )
     assert told == "lefthook.yml: output: it only affects lefthook's output\n"
 

@@ -160,7 +160,7 @@ def test_hook_that_stands_in_for_another(project: Repo) -> None:
 def test_hook_without_gates(project: Repo, hook: str) -> None:
     assert explain(project, hook) == (
         0,
-        f"{hook}: has no gates, so nothing runs. Hooks with gates: pre-commit, pre-rebase.\n",
+        f"{hook} has no gates, so nothing runs. Hooks with gates: pre-commit, pre-rebase.\n",
         "",
     )
     status, said, _err = explain(project, hook, "--format", "json")

@@ -98,14 +98,14 @@ def test_a_range_is_what_the_branch_changes(echo: Repo) -> None:
     echo.git("checkout", "-q", "topic")
     done = echo.gitgates("run", "-v", "--from-ref", "main", "--to-ref", "topic")
     assert paths(done) == ["topic.txt"]
-    assert b"gates have read" not in done.stdout
+    assert b"gates read" not in done.stdout
     # A gate sees no other content than that of the working tree.
     echo.write("a.txt", "edited")
     edited = echo.gitgates("run", "-v", "--from-ref", "main")
-    assert b"gates have read the working tree, with its uncommitted changes\n" in edited.stdout
+    assert b"gates read the working tree, with its uncommitted changes\n" in edited.stdout
     elsewhere = echo.gitgates("run", "-v", "--from-ref", "topic", "--to-ref", "main")
     assert paths(elsewhere) == ["main.txt"]
-    assert b"`main` is not checked out: the gates have read the working tree" in elsewhere.stdout
+    assert b"`main` is not checked out: the gates read the working tree" in elsewhere.stdout
     echo.git("checkout", "-q", "--orphan", "alone")
     echo.git("commit", "-qm", "alone")
     unrelated = echo.gitgates("run", "--from-ref", "main")
@@ -166,7 +166,7 @@ def test_paths_are_relative_to_the_current_folder(echo: Repo) -> None:
 
 NONSENSE = [
     (["--files", "nope"], "no such file: `nope`\n  Paths are relative to the current folder."),
-    (["--all-files", "--files", "a.txt"], "--all-files and --files cannot be given together"),
+    (["--all-files", "--files", "a.txt"], "--all-files and --files cannot be used together"),
     (["--to-ref", "HEAD"], "--to-ref needs --from-ref"),
     (["--from-ref", ""], "--from-ref is empty\n  Give it a value, or use --all-files."),
     (["--files0-from", ""], "--files0-from is empty"),
@@ -183,7 +183,7 @@ NONSENSE = [
     (["--skip", "ecko"], "no gate `ecko`\n  Did you mean `echo`?"),
     (["--glob", "*.rs"], "no file matches --glob *.rs\n  Patterns are as in .gitignore"),
     (["--glob", "*.txt", "--glob", "*.{a,b}"], "--glob *.{a,b}: expected a pattern as in"),
-    (["--glob", "*.txt", "--all-files"], "--all-files and --glob cannot be given together"),
+    (["--glob", "*.txt", "--all-files"], "--all-files and --glob cannot be used together"),
     (["--no-such"], "No such option '--no-such'"),
     (["--format", "xml"], "'xml' is not one of 'text', 'json', 'jsonl'."),
     (["--junit", "no/such/folder.xml"], "--junit no/such/folder.xml: cannot be written"),

@@ -109,7 +109,7 @@ def test_before_the_first_add_no_file_is_tracked(repo: Repo) -> None:
     ("args", "said"),
     [
         (["manual"], "--staged applies to commits, and `manual` does not run on commits"),
-        (["--all-files"], "--staged and --all-files cannot be given together"),
+        (["--all-files"], "--staged and --all-files cannot be used together"),
         (["--gate", "loo"], "no gate `loo`\n  Did you mean `look`?"),
     ],
 )

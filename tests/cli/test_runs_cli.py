@@ -118,7 +118,7 @@ def test_a_run_is_shown_as_it_is_written(repo: Repo) -> None:
         assert repo.gitgates("runs", "show", name).stdout == (folder / "summary.md").read_bytes()
         shown = repo.gitgates("runs", "show", name, "--format", "json").stdout
         assert shown == (folder / "result.json").read_bytes()
-    newest = f"gitgates: {second} is the newest run with results; 1 newer one without"
+    newest = f"gitgates: {second} is the newest run with results; for 1 newer run without"
     assert newest in repo.gitgates("runs", "show", "latest").stderr.decode()
     assert repo.gitgates("runs", "show", second).stderr == b""
 

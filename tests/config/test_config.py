@@ -8,8 +8,15 @@ from collections.abc import Iterator
 import pytest
 from config_support import fatal, read
 
-from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key
-from gitgates.config.tables import defaults, tables
+from gitgates.config.keys import (
+    GATE_KEYS,
+    HOOK_KEYS,
+    RESERVED_GATE_NAMES,
+    TOP_KEYS,
+    Key,
+    defaults,
+    tables,
+)
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import POLICIES
 from gitgates.core.types import Config, Gate, Hook
@@ -101,10 +108,10 @@ def test_digest_is_of_the_settings_and_not_of_their_places() -> None:
 
 
 # key, value in TOML, the message after the place
-_LEFT_OUT = "a name that the hook applies to; `!` cannot exclude one"
+_LEFT_OUT = "a name that the hook applies to; `!` cannot exclude a name"
 BAD: list[tuple[str, str, str]] = [
-    ("requires", "0.2", "got 0.2, expected comparisons with versions, such as"),
-    ("requires", '">=0.2.*"', 'got ">=0.2.*", expected comparisons with versions, such as'),
+    ("requires", "0.2", "got 0.2, expected version comparisons, such as"),
+    ("requires", '">=0.2.*"', 'got ">=0.2.*", expected version comparisons, such as'),
     ("root", "0", "got 0, expected true or false, without quotes"),
     ("members", '"web"', 'got "web", expected an array of strings. Try ["web"].'),
     ("extends", '"a.toml"', 'got "a.toml", expected an array of strings. Try ["a.toml"].'),
@@ -137,7 +144,7 @@ BAD: list[tuple[str, str, str]] = [
     (
         "top.resources",
         '{ " " = 1 }',
-        'got {   = 1 }, expected names of up to 100 characters on one line. " " is none.',
+        'got {   = 1 }, expected names of up to 100 characters on one line. " " is not one.',
     ),
     ("retry", "-1", "got -1, expected a whole number, 0 or more"),
     (
@@ -510,10 +517,10 @@ def test_reserved_gate_name(name: str) -> None:
     ("name", "said"),
     [
         ('"a,b"', 'got "a,b", expected a name without a comma. Commas separate names in GITGATES'),
-        ('""', 'got "", expected a name on one line, without spaces at its ends'),
-        ('" "', 'got " ", expected a name on one line, without spaces at its ends'),
-        ('"a "', 'got "a ", expected a name on one line, without spaces at its ends'),
-        ('"a\\nb"', 'got "a\\nb", expected a name on one line, without spaces at its ends'),
+        ('""', 'got "", expected a name on one line, without spaces at either end'),
+        ('" "', 'got " ", expected a name on one line, without spaces at either end'),
+        ('"a "', 'got "a ", expected a name on one line, without spaces at either end'),
+        ('"a\\nb"', 'got "a\\nb", expected a name on one line, without spaces at either end'),
         ('"\\u001b[1m"', 'got "\\u001b[1m", expected a name on one line, without spaces'),
         ('"\\u009b1m"', 'got "\\x9b1m", expected a name on one line, without spaces'),
     ],
@@ -599,7 +606,7 @@ def test_records_have_the_defaults_of_the_table(
         ),
         (
             '[gates.g]\ncommand = "x"\nresources = ["db"]\nremote = true',
-            "gates.g.resources: cannot be combined with `remote`: they are of this machine",
+            "gates.g.resources: cannot be combined with `remote`: they belong to this machine",
         ),
         ('resources = { other = 2 }\n[gates.g]\ncommand = "x"\nresources = ["db"]', ""),
     ],

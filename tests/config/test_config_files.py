@@ -9,9 +9,8 @@ from pathlib import Path
 import forked
 import pytest
 
-from gitgates.config.keys import TOP_KEYS
+from gitgates.config.keys import TOP_KEYS, tables
 from gitgates.config.load import inspect, load
-from gitgates.config.tables import tables
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Config
 
@@ -126,7 +125,7 @@ def test_broken_toml_is_said_with_its_line(tmp_path: Path) -> None:
     write(tmp_path, pyproject="[tool.gitgates]\njobs = \n")
     assert refusal(tmp_path) == (
         "pyproject.toml: is not valid TOML: Invalid value (at line 2, column 8)\n"
-        "  Fix the TOML syntax there; gitgates does not use any part of a file that it cannot "
+        "  Fix the TOML syntax there; gitgates uses no part of a file that it cannot "
         "parse."
     )
 

@@ -59,7 +59,7 @@ def test_gates_that_wait_for_each_other(settings: dict[str, str], place: str, cy
     tables = (f'[gates.{name}]\ncommand = "x"\n{table}\n' for name, table in settings.items())
     assert fatal("".join(tables)) == (
         f"gitgates.toml: gates.{place}.after: "
-        f"is a cycle, by the order in which gates run: {cycle}. "
+        f"makes a cycle in the order in which gates run: {cycle}. "
         f"Remove one of them from `after` of `{place}`."
     )
 
@@ -84,7 +84,7 @@ def test_what_a_gate_writes_there_would_be_lost() -> None:
 def test_parallel_needs_paths() -> None:
     assert fatal('[gates.lint]\ncommand = "x"\nparallel = true\n') == (
         "gitgates.toml: gates.lint.parallel: requires `pass_files = true`. "
-        'To run gates at once, write `strategy = "collect"` in the hook.'
+        'To run gates in parallel, write `strategy = "collect"` in the hook.'
     )
     assert fatal("[gates.lint]\npre-commit = true\npass_files = true\nparallel = true\n") == (
         "gitgates.toml: gates.lint.parallel: cannot be combined with `pre-commit`, "

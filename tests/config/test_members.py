@@ -226,8 +226,8 @@ WRONG: list[tuple[dict[str, str], list[str]]] = [
     (
         {"web": WEB.replace("root = false", "")},
         [
-            "web/gitgates.toml: is a member, by `gitgates.toml: members`,",
-            "and has to say that it is no root. Add to it: root = false",
+            "web/gitgates.toml: is a member (`gitgates.toml: members`),",
+            "and must say that it is not a root. Add to it: root = false",
         ],
     ),
     (
@@ -260,7 +260,7 @@ WRONG: list[tuple[dict[str, str], list[str]]] = [
         {"web": WEB + '[hooks.commit-msg]\ngates = ["lint"]\n'},
         [
             "web/gitgates.toml: hooks.commit-msg: has no paths,",
-            f"and the gates of a member run for the paths below it. {SET}",
+            f"but a member's gates run for the paths below it. {SET}",
         ],
     ),
     (
@@ -316,8 +316,8 @@ def test_problems_name_the_file_that_they_are_in(files: dict[str, str], said: li
         ("extends", "/a.toml", 'got "/a.toml", expected a path relative to this file: others do'),
         ("extends", "~/a.toml", 'got "~/a.toml", expected a path relative to this file: others do'),
         ("extends", "gates.yml", 'got "gates.yml", expected a file in TOML, such as ../shared/gat'),
-        ("extends", "https://x.invalid/a.toml", "expected a file of the repository: what another"),
-        ("extends", "git@x.invalid:a.toml", "expected a file of the repository: what another host"),
+        ("extends", "https://x.invalid/a.toml", "expected a file in the repository: others"),
+        ("extends", "git@x.invalid:a.toml", "expected a file in the repository: others could"),
         ("extends", "../a.toml", "`../a.toml` is not a file of the repository. Copy it into the"),
         ("extends", ".git/a.toml", "`.git/a.toml` is not a file of the repository. Copy it into"),
     ],

@@ -24,9 +24,9 @@ from gitgates.cli.check import schema
 from gitgates.config import FILES
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS
+from gitgates.config.keys import tables as features
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
-from gitgates.config.tables import tables as features
 from gitgates.core.guarded import rules_by_name
 from gitgates.core.lifecycle import HOOK_POINTS
 

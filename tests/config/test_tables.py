@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gitgates.config.keys import completed, defaults, tables
 from gitgates.config.load import as_record, table_of, unconfigured
-from gitgates.config.tables import completed, defaults, tables
 from gitgates.core.policy import POLICIES
 from gitgates.core.record import Record
 from gitgates.core.types import Config
@@ -37,7 +37,7 @@ def test_every_table_of_a_policy_is_one_of_a_feature() -> None:
 
 
 def test_a_record_is_made_of_another_versions_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gitgates.config.tables.defaults", lambda _name: {"mode": "auto"})
+    monkeypatch.setattr("gitgates.config.keys.defaults", lambda _name: {"mode": "auto"})
     assert as_record("any", {"mode": "on", "more": 1}, Sample) == Sample(mode="on")
     assert table_of(Config(tables={"any": {"mode": "on"}}), "any", Sample).mode == "on"
     assert table_of(Config(tables={"any": {"more": 1}}), "any", Sample).mode == "auto"

@@ -85,7 +85,7 @@ def test_proofs_of_an_agents_session_are_not_believed_where_they_do_not_count(
     repo = second_machine(scene, tmp_path / "b")
     verified = repo.gitgates("verify", "origin/main..HEAD")
     assert verified.returncode == 1
-    assert "ran in a session of an agent" in (verified.stdout + verified.stderr).decode()
+    assert "ran in an agent's session" in (verified.stdout + verified.stderr).decode()
     completed = repo.gitgates("verify", "origin/main..HEAD", "--run-missing")
     assert completed.returncode == 0
     assert "1 commit: 1 run here now" in completed.stdout.decode()

@@ -101,12 +101,12 @@ def test_an_agent_gets_none_even_in_a_terminal(repo: Repo, variable: str) -> Non
         (["gitgates", "review", "skip"], "a token is only printed to a terminal", "Run"),
         (
             ["review", "skp"],
-            "no command that is approved by a person: 'review skp'",
+            "not a command that a person approves: 'review skp'",
             "Did you mean `review skip`?",
         ),
         (
             ["push"],
-            "no command that is approved by a person: 'push'",
+            "not a command that a person approves: 'push'",
             "Known: " + ", ".join(ACTIONS) + ".",
         ),
     ],

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from gitgates.config.keys import defaults
 from gitgates.config.load import describe as describe_problems
 from gitgates.config.load import load, read_files
-from gitgates.config.tables import defaults
 from gitgates.config.weaker import weaker_entry
 from gitgates.core import environ
 from gitgates.core.clean import visible_line

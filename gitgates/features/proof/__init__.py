@@ -1,1 +1,1 @@
-"""Proofs that travel: signed statements of what gates have passed, and whose are believed."""
+"""Proofs that travel: signed statements that gates passed, and whose statements are believed."""

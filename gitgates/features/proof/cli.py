@@ -1,4 +1,4 @@
-"""`gitgates proof`: signed proofs of what gates have passed."""
+"""`gitgates proof`: signed proofs that gates passed."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Any
 
 import click
 
+from gitgates.config.load import load
 from gitgates.core import errors
-from gitgates.core.clean import plain_line
+from gitgates.core.clean import counted, plain_line
 from gitgates.core.record import Record
-from gitgates.features.proof.cli_transfer import fetch, push
+from gitgates.engine.signed_keys import definition_sha256
 from gitgates.features.proof.envelope import Envelope, read_envelope
+from gitgates.features.proof.evidence import SignedEvidence
 from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import statements_of
 from gitgates.features.proof.ssh_keys import NAMESPACE
 from gitgates.features.proof.statement import RefusedError, Statement, read_payload
-from gitgates.features.proof.transfer import sign_new
+from gitgates.features.proof.transfer import Transfer, default_remote, sign_new
 from gitgates.features.proof.trust import Trust, trust_at
 from gitgates.git.commits import Commit, list_commits
+from gitgates.git.notes import REF
 from gitgates.git.paths import range_of, unpushed
 from gitgates.git.repo import Repo
 from gitgates.store.files import read_regular
@@ -28,9 +31,15 @@ from gitgates.store.proofs import age
 from gitgates.verbs.output import format_option, print_json, table, write_report
 from gitgates.verbs.repository import current_repo
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Gate
+
 _VERSION = 1
 _SHORT = 7
 _LONGEST_REASON = 400
+_MOST_COMMITS = "--max-count=100"
+_MOST_NAMED = 5
 _RANGE_HELP = (
     "RANGE is as in `git log`, such as origin/main..HEAD. Default: the commits that are not in the "
     "upstream of the branch or, if it has none, in no remote."
@@ -55,14 +64,14 @@ class JudgedProof(Record):
         )
 
     def as_row(self, commit: str) -> tuple[str, ...]:
-        """Return it as a row of a table: commit, signer, gates, state."""
+        """Return a table row: commit, signer, gates, state."""
         if self.statement is None:
             return commit, "unreadable", "", self.state
         gates = ", ".join(proof.gate for proof in self.statement.gates)
         return commit, plain_line(self.statement.signer), plain_line(gates), self.state
 
     def as_fields(self) -> dict[str, Any]:
-        """Return it as data."""
+        """Return the proof as data for JSON."""
         fields = self.statement._asdict() if self.statement else None
         if self.statement and fields:
             fields["gates"] = [proof._asdict() for proof in self.statement.gates]
@@ -91,7 +100,7 @@ class JudgedProof(Record):
         )
 
     def as_text(self) -> str:
-        """Return what it says, in lines."""
+        """Return what the proof says, as lines of text."""
         if (statement := self.statement) is None:
             return f"{self.state}\n"
         lines = [
@@ -114,19 +123,17 @@ class JudgedProof(Record):
 
 @click.group("proof")
 def command() -> None:
-    """Sign, show, verify and share proofs of how gates have ended.
+    """Sign, show, verify and share proofs of how gates ended.
 
-    A proof says how gates have ended on the tree of a commit, and is signed with your ssh key, as
-    git signs commits. Proofs are in git notes, refs/notes/gitgates. Whose proofs count is set in
-    [tool.gitgates.proof].
+    A proof says how gates ended on a commit's tree, and is signed with your ssh key, as git signs
+    commits. Proofs are stored in git notes, refs/notes/gitgates. [tool.gitgates.proof] sets whose
+    proofs count.
     """
 
 
-command.add_command(push)
-command.add_command(fetch)
-
-
-@command.command("list", help=f"List the proofs of commits, and if they count.\n\n{_RANGE_HELP}")
+@command.command(
+    "list", help=f"List the proofs of commits, and whether they count.\n\n{_RANGE_HELP}"
+)
 @click.argument("revisions", metavar="[RANGE]", required=False)
 @format_option
 def list_proofs(revisions: str | None, fmt: str) -> int:
@@ -189,7 +196,7 @@ def verify(target: str, fmt: str) -> int:
     else:
         lines = [
             f"{plain_line(proof.statement.title)}: {proof.state}"
-            if proof.statement and not proof.reason  # a reason names it already
+            if proof.statement and not proof.reason  # a reason already names it
             else proof.state
             for proof in proofs
         ]
@@ -199,9 +206,9 @@ def verify(target: str, fmt: str) -> int:
 
 @command.command(
     "sign",
-    help="Sign how the gates have ended here on commits, and add that to git notes.\n\n"
-    f"{_RANGE_HELP} Only what ran on this machine is signed, with git's key for signatures "
-    "(gpg.format = ssh, user.signingKey), or the one in GITGATES_PROOF_KEY.",
+    help="Sign how gates ended here on commits, and add the proofs to git notes.\n\n"
+    f"{_RANGE_HELP} Only what ran on this machine is signed, with git's signing key "
+    "(gpg.format = ssh, user.signingKey), or the key in GITGATES_PROOF_KEY.",
 )
 @click.argument("revisions", metavar="[RANGE]", required=False)
 def sign(revisions: str | None) -> int:
@@ -217,16 +224,16 @@ def sign(revisions: str | None) -> int:
         if names:
             state = f"signed: {', '.join(names)}"
         else:
-            state = "already signed" if commit.tree in evident else "no evidence of its gates"
+            state = "already signed" if commit.tree in evident else "no evidence that its gates ran"
         click.echo(f"{commit.id[:_SHORT]}  {state}  {plain_line(commit.subject)}")
         of_tree = [statement for statement in statements if statement.tree == commit.tree]
-        click.echo(_unproved(of_tree), nl=False)
+        click.echo(_gates_run_again(of_tree), nl=False)
     if not commits:
         click.echo("no commits to sign")
     return errors.OK
 
 
-def _unproved(of_tree: list[Statement]) -> str:
+def _gates_run_again(of_tree: list[Statement]) -> str:
     """Return which gates others will run on a tree, and why, in lines."""
     ends = [proof for statement in of_tree for proof in statement.gates]
     proved = {proof.gate for proof in ends if proof.origin or not proof.why_not}
@@ -240,12 +247,12 @@ def _unproved(of_tree: list[Statement]) -> str:
 
 @command.command("export")
 @click.argument("target", metavar="COMMIT")
-@click.option("--output", "folder", metavar="DIR", default="", help="Where to. Default: here.")
+@click.option("--output", "folder", metavar="DIR", default="", help="Default: the current folder.")
 def export(target: str, folder: str) -> int:
     """Write the proofs of a commit to files.
 
-    Each is an envelope, NAME.json. NAME.pae and NAME.sig are the signed bytes and their signature,
-    which ssh-keygen alone can verify; the command for that is printed.
+    Each proof is an envelope, NAME.json. NAME.pae and NAME.sig are the signed bytes and their
+    signature, which ssh-keygen alone can verify; the command for that is printed.
 
     Exit status 1: there are none.
     """
@@ -271,8 +278,8 @@ def export(target: str, folder: str) -> int:
 def import_files(files: tuple[str, ...]) -> int:
     """Add the proofs in files to git notes.
 
-    Those that are not believed here are added, too, because whoever reads them verifies them. If
-    one is not a proof of a commit, nothing is added.
+    Proofs that are not believed here are added, too, because every reader verifies them. If a file
+    has anything other than a commit's proof, nothing is added.
 
     Exit status 1: nothing was added.
     """
@@ -298,6 +305,85 @@ def import_files(files: tuple[str, ...]) -> int:
     return errors.OK
 
 
+@command.command("fetch")
+@click.argument("remote", required=False)
+def fetch(remote: str | None) -> int:
+    """Fetch proofs from REMOTE, and add them to the local ones.
+
+    REMOTE is a name or an address. Default: the remote of the branch's upstream, else origin, else
+    the only one. Only refs/notes/gitgates and a copy of the remote's ref are changed. A remote
+    without proofs is not an error.
+
+    New proofs that do not count here are named: those not signed by somebody who is trusted, about
+    another tree, or about gates that are configured differently.
+
+    Exit status 0: done, or there are none. 74: git cannot fetch them.
+    """
+    repo = current_repo()
+    name = remote or default_remote(repo.git)
+    news = Transfer(repo, name).fetch()
+    count = sum(map(len, news.values()))
+    click.echo(f"{name}: {counted(count, 'new proof')}" if count else f"{name}: no new proofs")
+    for text in _not_counting(repo, news) if news else ():
+        click.echo(f"gitgates: not believed: {plain_line(text)}", err=True)
+    return errors.OK
+
+
+def _not_counting(repo: Repo, news: dict[str, list[bytes]]) -> list[str]:
+    """Return which new proofs do not count, and why: one for each reason."""
+    definitions = {gate.name: definition_sha256(gate) for gate in _gates(repo)}
+    evidence, by_reason = SignedEvidence(repo, lambda _text: None), dict[str, list[str]]()
+    try:
+        for tree, envelopes in news.items():
+            for raw in envelopes:
+                title, why = evidence.why_not(tree, raw, definitions)
+                if why:
+                    by_reason.setdefault(why, []).append(title)
+    except errors.GitError as error:
+        by_reason[str(error)] = ["the settings of whose proofs count cannot be read"]
+    texts = [
+        f"{titles[0]}: {why}" + (f" (and {len(titles) - 1} more)" if len(titles) > 1 else "")
+        for why, titles in by_reason.items()
+    ]
+    left_out = len(texts) - _MOST_NAMED
+    return texts[:_MOST_NAMED] + ([f"{left_out} more, for other reasons"] if left_out > 0 else [])
+
+
+def _gates(repo: Repo) -> tuple[Gate, ...]:
+    try:
+        config = load(repo.root_abs)
+    except errors.ConfigError:
+        return ()
+    return config.gates if config else ()
+
+
+@command.command("push")
+@click.argument("remote", required=False)
+def push(remote: str | None) -> int:
+    """Sign this machine's proofs, and push them to REMOTE.
+
+    Signs how gates ended on the last 100 commits of HEAD, if it has not done so before. Pushes only
+    refs/notes/gitgates, without force and without hooks; proofs that others have pushed are fetched
+    and kept. REMOTE is as in `gitgates proof fetch`.
+
+    Exit status 0: done, or there are no proofs. 74: git cannot push them. 78: there is no key to
+    sign with, and there are no signed proofs.
+    """
+    repo = current_repo()
+    name, count = remote or default_remote(repo.git), 0
+    try:
+        commits = list_commits(repo.git, _MOST_COMMITS, "HEAD") if repo.head else []
+        count = len(sign_new(repo, statements_of(repo, commits)))
+    except errors.ConfigError as error:
+        if not repo.git.resolve(REF):
+            raise
+        click.echo(f"gitgates: nothing was signed: {error}", err=True)
+    Transfer(repo, name).push()
+    new = f"{counted(count, 'proof')} signed and pushed"
+    click.echo(f"{name}: {new if count else 'no new proofs were signed'}")
+    return errors.OK
+
+
 def _print_proofs(proofs: list[JudgedProof]) -> None:
     print_json({"version": _VERSION, "proofs": [proof.as_fields() for proof in proofs]})
 
@@ -305,7 +391,7 @@ def _print_proofs(proofs: list[JudgedProof]) -> None:
 def _commits(repo: Repo, revisions: str | None) -> list[Commit]:
     """Return the commits of a range. Raises: UsageError, GitError."""
     names = unpushed(repo.git) if revisions is None else range_of(repo.git, revisions)
-    if revisions and len(names) == 1:  # one commit, and not all that lead to it
+    if revisions and len(names) == 1:  # one commit, without its ancestors
         names = ("--max-count=1", *names)
     return list_commits(repo.git, *names) if names else []
 

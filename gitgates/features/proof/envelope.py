@@ -1,4 +1,4 @@
-"""The envelope of a signed statement: DSSE, with one signature of ssh-keygen.
+"""The envelope of a signed statement: DSSE, with one signature by ssh-keygen.
 
 The signature is over the bytes of the payload as they are: nothing is serialized to verify it.
 Source: https://github.com/secure-systems-lab/dsse/blob/master/envelope.md, protocol.md
@@ -19,20 +19,20 @@ _FIELDS = {"payload", "payloadType", "signatures"}
 
 
 class Envelope(Record):
-    """A payload, and the signature of ssh-keygen over it."""
+    """A payload, and ssh-keygen's signature over it."""
 
     payload: bytes
     signature: bytes  # armored
-    keyid: str  # the fingerprint of its key, which nothing depends on
+    keyid: str  # its key's fingerprint, on which nothing depends
 
     @property
     def signed(self) -> bytes:
-        """The bytes that are signed: the pre-authentication encoding of DSSE."""
+        """The signed bytes: DSSE's pre-authentication encoding."""
         kind = PAYLOAD_TYPE.encode()
         return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(self.payload), self.payload)
 
     def to_line(self) -> bytes:
-        """Return it as a line of JSON, without the end of the line."""
+        """Return the envelope as a line of JSON, without a newline."""
         document = {
             "payload": _base64(self.payload),
             "payloadType": PAYLOAD_TYPE,
@@ -59,7 +59,7 @@ def read_envelope(raw: bytes) -> Envelope:
         raise RefusedError(f"it has {count} signatures, expected one")
     (signature,) = signatures
     if type(signature) is not dict or signature.keys() != {"keyid", "sig"}:
-        raise RefusedError("its signature has other fields than keyid and sig")
+        raise RefusedError("its signature has fields other than keyid and sig")
     if type(signature["keyid"]) is not str:
         raise RefusedError("its keyid is not a string")
     armored = _bytes("signature", signature["sig"])
@@ -73,7 +73,7 @@ def _base64(content: bytes) -> str:
 
 
 def _bytes(name: str, text: object) -> bytes:
-    """Decode base64 that is as we would write it, so that each content has one text."""
+    """Decode base64, if it is written as we write it, so that equal bytes have one text."""
     try:
         content = binascii.a2b_base64(text, strict_mode=True)  # type: ignore[arg-type]
     except (ValueError, TypeError) as error:

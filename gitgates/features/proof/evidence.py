@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
 
-_LIMIT_S = 10.0  # of verifying: who may push notes may have written any number
+_LIMIT_S = 10.0  # for verifying: anybody who may push notes may have written any number
 
 
 class SignedEvidence:
-    """What the git notes hold of trusted signers; each envelope is verified once."""
+    """What trusted signers have stated in git notes; each envelope is verified once."""
 
     def __init__(self, repo: Repo, say: Callable[[str], None]) -> None:
         self._repo, self._say = repo, say
@@ -33,11 +33,11 @@ class SignedEvidence:
 
     @property
     def trust_digest(self) -> str:
-        """A digest of all that decides who is believed."""
+        """A digest of everything that decides who is believed."""
         return self._trust.digest
 
     def read(self, trees: Iterable[str]) -> None:
-        """Read what there is about trees at once."""
+        """Read all envelopes about these trees in one call."""
         self._notes.read(trees)
 
     def has(self, tree: str) -> bool:
@@ -58,9 +58,9 @@ class SignedEvidence:
         return [each for each in verdicts if isinstance(each, Statement) and each.patch == patch]
 
     def why_not(self, tree: str, raw: bytes, definitions: Mapping[str, str]) -> tuple[str, str]:
-        """Return whose a proof is that is noted for a tree, and why it does not count; or nothing.
+        """Return a proof's title and why it does not count for a tree; no reason if it does.
 
-        `definitions`: those of the gates as they are configured now.
+        `definitions`: gate → the digest of its current configuration.
         """
         verdict = self._believed(raw)
         if isinstance(verdict, str):
@@ -72,7 +72,7 @@ class SignedEvidence:
         if verdict.tree != tree:
             why = "it is about another tree"
         elif not proofs:
-            why = "it says nothing about a gate that is configured here"
+            why = "it says nothing about the gates that are configured here"
         elif changed:
             why = f"gate `{'`, `'.join(changed)}`: it had another definition"
         return verdict.title, why

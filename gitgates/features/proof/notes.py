@@ -1,8 +1,8 @@
 """Signed proofs in git notes: read by tree or by key, and added.
 
-Notes are found by an index in the shared state folder: all digests of 64 digits in the payloads,
-and the trees that the notes are about. If the notes have changed, it is updated from the new ones.
-It says only where to look: whoever reads an envelope has to verify it.
+An index in the shared state folder finds notes: it has all 64-digit digests in the payloads, and
+the trees that the notes are about. If the notes have changed, it is updated from the new ones. It
+only says where to look: the reader of an envelope must verify it.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 _INDEX = "notes"
 _VERSION = 1
 _DIGITS = 64
-_KEY_BYTES = 8  # of a digest; if two begin alike, a reader gets one envelope more
-_RECORD_BYTES = _KEY_BYTES + 4  # and the number of the blob
-# Whoever may push notes may have written any number of them: what is beyond these is not found.
+_KEY_BYTES = 8  # of a digest; if two begin alike, a reader gets an extra envelope
+_RECORD_BYTES = _KEY_BYTES + 4  # with the blob's number
+# Anybody who may push notes may have written any number: beyond these limits, none is found.
 _LARGEST_NOTE = 32 << 20
 _MOST_LINES = 1000  # of a note
 _MOST_NOTES = 20  # about the same
 _MOST_RECORDS = 1 << 20
-_LIMIT_S = 10.0  # of reading new notes
-_LIMIT_AHEAD_S = 1.0  # of reading what will be asked for
+_LIMIT_S = 10.0  # for reading new notes
+_LIMIT_AHEAD_S = 1.0  # for reading ahead
 
 
 class ProofNotes:
-    """The envelopes in the notes as they are when they are first read."""
+    """The envelopes in the notes, as they were when first read."""
 
     def __init__(self, repo: Repo) -> None:
         self._repo = repo
-        self._lines: dict[str, list[bytes]] = {}  # of blobs that were read
-        self._payloads: dict[bytes, bytes] = {}  # of their lines
+        self._lines: dict[str, list[bytes]] = {}  # blob → its lines
+        self._payloads: dict[bytes, bytes] = {}  # line → its payload
         self.trouble = ""  # why the notes cannot be read; then there are none
 
     def of_tree(self, tree: str) -> list[bytes]:
@@ -56,7 +56,7 @@ class ProofNotes:
         return self._find(tree)
 
     def with_key(self, key: str) -> list[bytes]:
-        """Return the envelopes with a digest of 64 digits in them, such as a key or a patch."""
+        """Return the envelopes that contain a 64-digit digest, such as a key or a patch."""
         quoted = f'"{key}"'.encode()
         lines = self._find(key)
         for line in lines:
@@ -65,9 +65,9 @@ class ProofNotes:
         return [line for line in lines if quoted in self._payloads[line]]
 
     def read(self, digests: Iterable[str]) -> None:
-        """Read the notes that have any of these, in one call, because git takes a moment to start.
+        """Read the notes that have any of these digests in one call of git, which starts slowly.
 
-        What this does not read in time is read when it is asked for.
+        Notes that are not read in time are read when they are needed.
         """
         numbers = {number for digest in digests for number in self._numbers(digest)}
         self._read([self._index[0][number] for number in numbers], _LIMIT_AHEAD_S)
@@ -81,7 +81,7 @@ class ProofNotes:
         add_lines(self._repo, envelopes)
 
     def unsigned(self, statements: Sequence[Statement]) -> list[Statement]:
-        """Return statements that are not in the notes yet, whoever has signed them."""
+        """Return the statements that are not in the notes yet, signed by anybody."""
         self.read(statement.tree for statement in statements)
         noted = {
             tree: [*map(_unsigned, self.of_tree(tree))] for tree in {s.tree for s in statements}
@@ -90,12 +90,12 @@ class ProofNotes:
 
     @lazy
     def _index(self) -> tuple[list[str], bytes]:
-        """Return the blobs, and sorted records: the start of a digest, the number of a blob."""
+        """Return the blobs, and sorted records of the start of a digest and a blob's number."""
         index_abs = f"{self._repo.shared_state_abs}/{FOLDER}/{_INDEX}"
         tip = _tip(self._repo)
         known_tip, blobs, records = "", [], b""
         known = read_cached(index_abs)
-        if known and known[0] == _VERSION:  # of another, it may have other parts
+        if known and known[0] == _VERSION:  # another version may have other parts
             _version, known_tip, blobs, records = known
         if tip == known_tip or not tip:
             return (blobs, records) if tip else ([], b"")
@@ -107,11 +107,11 @@ class ProofNotes:
             self.trouble = str(error)
             return [], b""
         except OSError:
-            pass  # it is made again
+            pass  # the next run makes it again
         return blobs, records
 
     def _updated(self, blobs: list[str], records: bytes) -> tuple[list[str], bytes]:
-        """Return the index of the notes as they are now. Raises: GitError."""
+        """Return the index of the current notes. Raises: GitError."""
         notes = Notes(self._repo)
         pairs = [(tree, blob) for tree in notes for blob in notes.blobs(tree)]
         noted = {blob for _tree, blob in pairs}
@@ -140,7 +140,7 @@ class ProofNotes:
         return [line for blob in blobs for line in self._lines.get(blob, ())]
 
     def _numbers(self, digest: str) -> list[int]:
-        """Return the numbers of the blobs that have a digest, not more than may be read."""
+        """Return the numbers of the blobs that have a digest, up to the limit."""
         _blobs, records = self._index
         numbers = []
         key, rows = _start(digest), range(len(records) // _RECORD_BYTES)
@@ -198,7 +198,7 @@ def _unsigned(line: bytes) -> Statement | None:
 
 
 def _blank(statement: Statement) -> Statement:
-    """Return a statement without what is added when it is signed."""
+    """Return a statement without what signing adds."""
     return statement._replace(signer="", time_s=0.0, platform="")
 
 

@@ -1,4 +1,4 @@
-"""Passes that others have signed, for the runs of gates: found in notes and in the cache, verified.
+"""Passes that others have signed, found in notes and the cache, and verified, for runs of gates.
 
 Whatever goes wrong here is a miss, and the gate runs; the reason is given once.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     NewPass: TypeAlias = tuple[Gate, GateResult]
 
-_LIMIT_S = 2.0  # of verifying in one run: somebody may have written any number of proofs
+_LIMIT_S = 2.0  # for verifying in one run: somebody may have written any number of proofs
 _MOST_SAID = 3
 
 
@@ -39,7 +39,7 @@ class SignedPasses:
         self._caches = [
             provide(repo, config, say) for provide in providers(config, "verdict_cache")
         ]
-        self._read: dict[bytes, Statement | str] = {}  # envelope → what it says, or why not
+        self._read: dict[bytes, Statement | str] = {}  # envelope → statement, or why it is refused
         self._left_s = _LIMIT_S
         self._said: set[str] = set()
         self.refusals: dict[str, str] = {}  # key → why its pass is not believed
@@ -47,16 +47,16 @@ class SignedPasses:
 
     @lazy
     def trust(self) -> Trust:
-        """Who is believed here. Raises: GitError."""
+        """Whose proofs are believed here. Raises: GitError."""
         return trust_at(self._repo)
 
     def close(self) -> None:
-        """End what the run has started."""
+        """Close the caches."""
         for cache in self._caches:
             cache.close()
 
     def find(self, gates: Mapping[str, Gate]) -> dict[str, FoundPass]:
-        """Return key → the pass that is believed, for keys of gates; those without are missing."""
+        """Return key → believed pass; keys without one are missing."""
         passes: dict[str, FoundPass] = {}
         try:
             self._find_noted(passes, gates)
@@ -72,7 +72,7 @@ class SignedPasses:
         notes.read(gates)
         if not all(map(notes.has, gates)):
             for cache in self._caches:
-                cache.start()  # while whom to trust is read
+                cache.start()  # while the trust settings are read
         for key, gate in gates.items():
             if time.monotonic() > until_s:
                 self._tell(f"finding signed passes takes longer than {_LIMIT_S:g} s")
@@ -90,7 +90,7 @@ class SignedPasses:
                     self._take(passes, key, gates[key], [envelope])
 
     def put(self, hook: str, content: str, passes: Mapping[str, NewPass]) -> None:
-        """Sign passes of this run, key → what has passed, and write them to the cache.
+        """Sign this run's passes, key → gate and result, and write them to the cache.
 
         `content`: a digest of what the gates could see.
         """
@@ -120,7 +120,7 @@ class SignedPasses:
     def _take(
         self, passes: dict[str, FoundPass], key: str, gate: Gate, envelopes: Iterable[bytes]
     ) -> None:
-        """Put the first pass of a key that is believed into `passes`."""
+        """Put the first believed pass of a key into `passes`."""
         for envelope in envelopes:
             try:
                 statement = self._believed(envelope)
@@ -142,7 +142,7 @@ class SignedPasses:
         if envelope not in self._read:
             began_s = time.monotonic()
             if self._left_s <= 0:
-                raise RefusedError(f"verifying so many takes longer than {_LIMIT_S:g} s")
+                raise RefusedError(f"verifying so many proofs takes longer than {_LIMIT_S:g} s")
             try:
                 self._read[envelope] = self.trust.believed(envelope)
             except RefusedError as error:
@@ -154,7 +154,9 @@ class SignedPasses:
         return read
 
     def _tell(self, text: str) -> None:
-        text = ". ".join(line.strip(" .") for line in text.splitlines())  # hints have their own
+        text = ". ".join(
+            line.strip(" .") for line in text.splitlines()
+        )  # hints have their own line
         if text not in self._said and len(self._said) < _MOST_SAID:
             self._say(text)
         self._said.add(text)

@@ -1,4 +1,4 @@
-"""Publish proofs with a push, and provide those of trusted signers."""
+"""Push proofs with a push, and provide trusted signers' proofs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.session.git_hooks import HookCall
 
-_LIMIT_S = 20.0  # of a push of proofs, for which the person's own push waits
+_LIMIT_S = 20.0  # for pushing proofs, while the person's own push waits
 _MOST = "--max-count=200"  # commits of a push whose proofs are signed: the newest
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the pushes, if proofs are pushed with them."""
+    """Return the event before a push, if proofs are pushed with it."""
     is_on = config.tables.get("proof", {}).get("push", False)
     return (Need(kind="before-push"),) if is_on else ()
 
@@ -51,7 +51,7 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
 def publish_landed(
     repo: Repo, config: Config, commits: list[str], *, remote: str, say: Callable[[str], None]
 ) -> None:
-    """Sign the proofs of landed commits, if pushes do, and push them to a remote, if any."""
+    """Sign landed commits' proofs, if `push` is set, and push them to the remote, if any."""
     if not config.tables["proof"].get("push", False):
         return
     from gitgates.features.proof.signing import statements_of
@@ -67,15 +67,15 @@ def publish_landed(
 
 
 def signed_evidence(repo: Repo, config: Config, say: Callable[[str], None]) -> SignedEvidence:
-    """Lend what trusted signers have signed about trees."""
+    """Provide what trusted signers have signed about trees."""
     from gitgates.features.proof.evidence import SignedEvidence  # only if it is asked for
 
-    del config  # whom to trust is read from what was merged
+    del config  # the merged configuration decides whom to trust
     return SignedEvidence(repo, say)
 
 
 def signed_passes(repo: Repo, config: Config, say: Callable[[str], None]) -> SignedPasses:
-    """Lend the passes that others have signed, for one run of gates."""
+    """Provide the passes that others have signed, for one run of gates."""
     from gitgates.features.proof.passes import SignedPasses  # as above
 
     return SignedPasses(repo, config, say)

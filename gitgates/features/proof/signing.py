@@ -1,4 +1,4 @@
-"""Make statements of what the log of this machine has, and sign them."""
+"""Make statements from this machine's log, and sign them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.store.proofs import Proof
 
-_MOST_AMENDS = 5  # of one commit, one after the other
+_MOST_AMENDS = 5  # of one commit in a row
 
 
 def signed(repo: Repo, statements: Sequence[Statement]) -> list[bytes]:
-    """Return envelopes of statements, signed now with the key of this machine.
+    """Return statements in envelopes, signed now with this machine's key.
 
     Raises: ConfigError if there is no key, or it cannot be used; GitError.
     """
@@ -50,9 +50,9 @@ def signed(repo: Repo, statements: Sequence[Statement]) -> list[bytes]:
 
 
 def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
-    """Return what the log says about the trees of commits, a statement for each base of a tree.
+    """Return what the log says about commits' trees, one statement for each base of a tree.
 
-    Only of gates that are configured as in the commit.
+    Only gates whose definition in the commit is the logged one are included.
 
     Raises: GitError.
     """
@@ -64,7 +64,7 @@ def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
         try:
             config = checked(raw)
         except ConfigError:
-            continue  # what its gates are is not known
+            continue  # its gates are unknown
         gates = {gate.name: gate for gate in config.gates} if config else {}
         ids = tuple(commit.id for commit in commits if commit.tree == tree)
         rows = proofs.of_content(repo.shared_state_abs, tree)
@@ -73,7 +73,7 @@ def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
 
 
 def _amended(repo: Repo, commits: Sequence[Commit]) -> list[Commit]:
-    """Return the commits that some have amended: gates checked the rest of the paths on those.
+    """Return the commits that others amend: the gates checked the other paths on those.
 
     Raises: GitError.
     """
@@ -95,12 +95,12 @@ def _amended(repo: Repo, commits: Sequence[Commit]) -> list[Commit]:
 
 
 def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:
-    """Yield a statement for each hook, base and configuration: how each gate has ended last."""
+    """Yield a statement for each hook, base and configuration: how each gate ended last."""
     runs: dict[tuple[str, str, str], dict[str, GateProof]] = {}
     numbers = {(row.gate, row.definition): row.numbers for row in rows if row.numbers}
     for row in rows:  # the oldest first
         if row.config and (proof := _gate_proof(row, gates.get(row.gate))):
-            measured = numbers.get((row.gate, row.definition), {})  # which has rows of its own
+            measured = numbers.get((row.gate, row.definition), {})  # from separate rows
             proof = proof._replace(numbers=measured)
             runs.setdefault((row.hook, row.base, row.config), {})[row.gate] = proof
     for (hook, base, config), ends in runs.items():
@@ -110,7 +110,7 @@ def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:
 
 
 def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
-    """Return a row of the log as it is signed; None if the commit has another gate or none."""
+    """Return a row of the log for signing; None if the commit has another gate, or none."""
     if gate is None or proofs.definition_of(gate) != row.definition:
         return None
     is_believed = row.maker.startswith(proofs.BELIEVED)
@@ -129,7 +129,7 @@ def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
 
 
 def _with_patches(repo: Repo, statements: list[Statement]) -> list[Statement]:
-    """Return statements with their bases as trees, and the digests of the patches from there."""
+    """Return statements with their bases as trees, and with the digests of their patches."""
     trees = trees_of(repo.git, (each.base for each in statements if each.base))
     complete = [each._replace(base=trees.get(each.base, "")) for each in statements]
     pairs = [(each.base, each.tree) for each in complete]
@@ -137,5 +137,5 @@ def _with_patches(repo: Repo, statements: list[Statement]) -> list[Statement]:
     return [
         each._replace(patch=digests.get(pair, ""))
         for each, before, pair in zip(complete, statements, pairs, strict=True)
-        if each.base or not before.base  # what paths were compared with is gone
+        if each.base or not before.base  # else the base is gone
     ]

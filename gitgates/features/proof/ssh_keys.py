@@ -1,7 +1,7 @@
-"""Sign and verify with ssh-keygen, with the keys and settings by which git signs commits.
+"""Sign and verify with ssh-keygen, with git's keys and settings for signing commits.
 
 It asks for nothing: ssh-keygen runs without a terminal, for a few seconds at most. A key with a
-passphrase has to be in the agent. Source: ssh-keygen(1), git-config(1), git's gpg-interface.c.
+passphrase must be in the agent. Source: ssh-keygen(1), git-config(1), git's gpg-interface.c.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIMIT_S = 5.0  # for one signature; people do not wait longer for a hook
 _SETTINGS = r"^(gpg\.format|gpg\.ssh\..*|user\.(signingkey|email))$"
 _LITERALS = ("key::", "ssh-", "ecdsa-", "sk-")
 _SET_KEY = (
-    "Set git's key for signatures: git config gpg.format ssh, and git config user.signingKey FILE; "
+    "Set git's signing key: git config gpg.format ssh, and git config user.signingKey FILE; "
     f"in CI, {KEY}."
 )
 # What ssh-keygen says → what to do.
@@ -51,18 +51,18 @@ _PROBE = b"gitgates: which key is it?\n"
 
 
 class SshSettings(Record):
-    """What git's configuration, and the environment, say about signatures by ssh."""
+    """What git's configuration and the environment say about ssh signatures."""
 
     program: str
     key: str  # a file, or a public key as text; empty: none is set
     email: str
-    allowed_signers: str  # a file, absolute; empty: none is set
-    revoked: str  # a file, absolute; empty: none is set
-    revoked_keys: bytes | None = None  # its content as merged; None: that on disk counts
+    allowed_signers: str  # absolute path of a file; empty: none is set
+    revoked: str  # absolute path of a file; empty: none is set
+    revoked_keys: bytes | None = None  # its merged content; None: the file on disk counts
 
 
 class SigningKey(Record):
-    """A key to sign with, and the identities that the allowed signers have for it."""
+    """A key to sign with, and the identity that it signs for."""
 
     settings: SshSettings
     fingerprint: str
@@ -89,7 +89,7 @@ def settings_of(repo: Repo) -> SshSettings:
 
 
 def _default_key(command: str, repo: Repo) -> str:
-    """Return the first key that a command prints, as git has it: by a shell, in the root."""
+    """Return the first key that a command prints; as git does, run it by a shell in the root."""
     argv = ("sh", "-c", f'cd "$0" && {command}', repo.root_abs)
     try:
         printed = call_detached(argv, _env(repo.env), b"", LIMIT_S).stdout
@@ -108,8 +108,8 @@ def _path(value: str, repo: Repo) -> str:
 def signing_key(repo: Repo, allowed_signers: bytes) -> SigningKey:
     """Return the key to sign with, and the identity that it signs for.
 
-    The allowed signers may have several for it: `user.email` comes first. If they have none, it is
-    `user.email`.
+    If the allowed signers list several identities for the key, `user.email` comes first. If they
+    list none, it is `user.email`.
 
     Raises: ConfigError if there is no key, or it cannot be used; GitError.
     """
@@ -132,7 +132,7 @@ def signing_key(repo: Repo, allowed_signers: bytes) -> SigningKey:
 
 
 def sign(repo: Repo, settings: SshSettings, message: bytes) -> bytes:
-    """Return the armored signature of a message. Raises: ConfigError if it cannot be made."""
+    """Return a message's armored signature. Raises: ConfigError if the key cannot sign it."""
     literal = settings.key if settings.key.startswith(_LITERALS) else ""
     try:
         with _files(repo, key=literal.removeprefix("key::").encode()) as names:
@@ -144,9 +144,9 @@ def sign(repo: Repo, settings: SshSettings, message: bytes) -> bytes:
         output = os.fsdecode(completed.stderr).strip()
         part = next((part for part in _HINTS if part in output), "")
         lines = output.splitlines() or [f"exit status {completed.exit_status}"]
-        # If it does not know an option, its usage follows.
+        # After an unknown option, it prints its usage.
         why = next((line for line in lines if part and part in line), lines[-1])
-        why = why.removeprefix("Enter passphrase: ")  # which nobody could see
+        why = why.removeprefix("Enter passphrase: ")  # nobody could see that prompt
         text = f"{settings.program} cannot sign with {settings.key}: {why}"
         raise ConfigError(text, _HINTS.get(part, "").replace(" FILE", f" {settings.key}"))
     return completed.stdout
@@ -161,9 +161,9 @@ def verify(
     identity: str,
     allowed_signers: bytes,
 ) -> None:
-    """Verify that a message was signed with a key of an identity.
+    """Verify that a message was signed with an identity's key.
 
-    Raises: RefusedError with what ssh-keygen says if it was not, or why it could not be run.
+    Raises: RefusedError with ssh-keygen's message if it was not, or why it could not run.
     """
     try:
         contents = {"signature": signature, "allowed": allowed_signers}
@@ -209,7 +209,7 @@ def _not_run(settings: SshSettings, error: Exception) -> ConfigError:
 
 @contextmanager
 def _files(repo: Repo, **contents: bytes) -> Iterator[dict[str, str]]:
-    """Write contents to private files of their own; yield their paths. Raises: OSError."""
+    """Write each content to a private file; yield name → path. Raises: OSError."""
     folder_abs = f"{repo.shared_state_abs}/{FOLDER}"
     make_folder(folder_abs)
     suffix = f"{os.getpid()}-{time.monotonic_ns()}"

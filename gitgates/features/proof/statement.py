@@ -1,7 +1,7 @@
-"""What is signed: how gates have ended on a tree, as an in-toto statement of test results.
+"""What is signed: how gates ended on a tree, as an in-toto statement of test results.
 
-What the predicate has no field for is in annotations. A payload is read strictly: it has to be what
-`to_payload` writes of the statement in it, field by field, or it is refused.
+Annotations have what the predicate has no field for. A payload is read strictly: it is refused
+unless `to_payload` would write the same fields for its statement.
 Source: https://github.com/in-toto/attestation/tree/main/spec
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 VERSION = 2
-_EARLIER = 1  # it had `tool`, a digest of programs, empty if others were not to believe it
+_EARLIER = 1  # had `tool`, a digest of programs; empty: others must not believe it
 _RUN = "gitgates"  # the resource of the run, before those of its gates
 _ID_LENGTHS = (40, 64)
 _SHA256_LENGTH = 64
@@ -48,29 +48,29 @@ class GateProof(Record):
     gate: str
     status: str  # as in the log of proofs
     definition: str  # sha256 of what the gate does, as it is configured
-    is_exact: bool = False  # whether it saw exactly that tree, and ran where it was signed
-    keys: tuple[str, ...] = ()  # of the pass, the same on any machine
+    is_exact: bool = False  # whether it saw exactly that tree, and ran on the signer's machine
+    keys: tuple[str, ...] = ()  # of the pass; equal on every machine
     origin: str = ""  # the signer whose pass was believed; empty: it ran on the signer's machine
-    maker: str = ""  # agent: in a session of one; ci; empty: a person, or not known
+    maker: str = ""  # agent: in an agent's session; ci; empty: a person, or unknown
     time_s: float = 0.0  # since the epoch
     duration_s: float = 0.0
-    numbers: Mapping[str, float] = {}  # that it has measured
+    numbers: Mapping[str, float] = {}  # that it measured
 
     @property
     def why_not(self) -> str:
-        """Why nobody believes that the gate has checked the tree; empty: somebody may."""
+        """Why nobody believes that the gate checked the tree; empty: somebody may."""
         if self.origin:
-            return f"{self.origin} has run it, and only who has run a gate is believed"
-        # A person there has let a failure through, or skipped it; elsewhere, nobody has.
+            return f"{self.origin} ran it, and only whoever ran a gate is believed"
+        # Only the person there decided to let a failure through or to skip the gate.
         if self.status not in ("passed", "unmatched"):
             return f"{self.status}, not passed"
         if self.status == "passed" and not self.is_exact:
-            return "it ran on other files than the commit has, or on a server"
+            return "it ran on files other than the commit's, or on a server"
         return ""
 
 
 class Statement(Record):
-    """How gates have ended on a tree, or on a content that is no tree."""
+    """How gates ended on a tree, or on content that is not a tree."""
 
     tree: str = ""
     commits: tuple[str, ...] = ()
@@ -86,19 +86,19 @@ class Statement(Record):
 
     @property
     def has_run(self) -> bool:
-        """Whether a gate has run at all."""
+        """Whether any gate ran."""
         return any(proof.status not in _NOT_RUN for proof in self.gates)
 
     @property
     def title(self) -> str:
-        """Whose it is, and about what, for display."""
+        """Whose proof it is, and about what, for display."""
         about = f"tree {self.tree[:_SHORT]}" if self.tree else f"content {self.content[:_SHORT]}"
         return f"proof of {self.signer} about {about}"
 
     def require(self, gate: str, **wanted: str) -> GateProof:
         """Return the proof of a gate, if it is about what is wanted.
 
-        `wanted`: the `tree`, `content`, `definition` or `key` that it has to have.
+        `wanted`: the `tree`, `content`, `definition` or `key` that it must have.
 
         Raises: RefusedError, which says what differs.
         """
@@ -125,7 +125,7 @@ def to_payload(statement: Statement) -> bytes:
 def _document(statement: Statement) -> dict[str, Any]:
     ran = [proof for proof in statement.gates if proof.status not in _NOT_RUN]
     passed = [proof.gate for proof in ran if proof.status == "passed"]
-    # A commit that a gate refuses is not made: a gate that failed has only warned.
+    # The commit exists, so a gate that failed only warned.
     warned = [proof.gate for proof in ran if proof.status != "passed"]
     return {
         "_type": TYPE,
@@ -155,7 +155,7 @@ def _subject(statement: Statement) -> list[dict[str, Any]]:
 def _run(statement: Statement) -> dict[str, Any]:
     return {
         "name": _RUN,
-        # A resource has to have a digest: without a configuration zeros, as git has for no object.
+        # A resource must have a digest; zeros mean no configuration, as for a missing git object.
         "digest": {"sha256": statement.config or "0" * _SHA256_LENGTH},
         "annotations": {
             "v": VERSION,
@@ -210,7 +210,7 @@ def read_payload(payload: bytes) -> Statement:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RefusedError(f"its payload is not a statement of gitgates: {_why(error)}") from error
     if _document(statement) != document:
-        raise RefusedError("its payload has fields that are not of a statement of gitgates")
+        raise RefusedError("its payload has fields that a statement of gitgates does not have")
     return statement
 
 
@@ -245,9 +245,9 @@ def _statement(subject: Any, run: Any, resources: list[Any]) -> Statement:  # no
         gates=tuple(map(_gate, resources)),
     )
     if not (statement.tree or statement.content):
-        raise ValueError("it names neither a tree nor a content")
+        raise ValueError("it names neither a tree nor content")
     if not statement.has_run:
-        raise ValueError("no gate of it has run")
+        raise ValueError("none of its gates has run")
     if len({proof.gate for proof in statement.gates}) < len(statement.gates):
         raise ValueError("a gate occurs in it twice")
     return statement

@@ -1,7 +1,7 @@
 """Move proofs between repositories: `refs/notes/gitgates`, and no other ref.
 
-Whoever pushes first wins, and the others merge what they get by union and push again: nothing is
-ever forced, and no line is lost.
+Whoever pushes first wins; the others fetch, merge by union and push again. Nothing is ever forced,
+and no line is lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIMIT_S = 120.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 _FETCHES = 3
 _NONE = b"couldn't find remote ref"
-# What git says if another process has changed the ref meanwhile: then it is tried again.
+# What git says if another process changed the ref meanwhile, after which we try again.
 _RACES = (b"lock", b"already exists", b"incorrect old value")
 _FETCH = (
     *("-c", "maintenance.auto=false", "-c", "gc.auto=0"),
@@ -48,7 +48,7 @@ _PUSH = (
 
 
 def default_remote(git: Git) -> str:
-    """Return the remote of the upstream of the branch, else origin, else the only one.
+    """Return the remote of the branch's upstream, else origin, else the only one.
 
     Raises: UsageError if there is none of these.
     """
@@ -68,7 +68,7 @@ def default_remote(git: Git) -> str:
 
 
 def sign_new(repo: Repo, statements: Sequence[Statement]) -> list[Statement]:
-    """Sign the statements that are not in the notes yet, and add them; return these.
+    """Sign the statements that are not in the notes yet, add them, and return them.
 
     Raises: ConfigError if there is no key; GitError.
     """
@@ -82,9 +82,9 @@ def sign_new(repo: Repo, statements: Sequence[Statement]) -> list[Statement]:
 
 
 class Transfer:
-    """The notes of a repository and of one remote, by its name or address.
+    """Moves notes between a repository and one remote, given by name or address.
 
-    `unattended`: nobody is asked for anything. `limit_s`: for all of a push.
+    `unattended`: git must not ask for anything. `limit_s`: for a whole push.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Transfer:
             pushed = self._ask(*single, *_PUSH, "--", self._remote, f"{REF}:{REF}")
             if not pushed.exit_status:
                 return
-            # Before fetching, so that what is fetched is still the newest when it is pushed.
+            # Before fetching, so that the fetched notes are still the newest at the push.
             time.sleep(random.uniform(0, wait_s))  # noqa: S311 - so that not all try at once
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             before = self._git.resolve(self._copy)

@@ -1,8 +1,8 @@
-"""Whose proofs are believed: what was merged decides that, and not what is being judged.
+"""Whose proofs are believed: merged settings decide that, not those that are being judged.
 
-`[tool.gitgates.proof]` and the file of allowed signers count as they are at the merge base with the
-default branch of the remote and, if they have changed since, also on that branch: a signer whom it
-no longer trusts is not believed on an older branch. Every doubt is a refusal, with its reason: then
+`[tool.gitgates.proof]` and the file of allowed signers are read at the merge base with the remote's
+default branch and, if they have changed since, also on that branch: a signer whom it no longer
+trusts is not believed on an older branch, either. Any doubt is a refusal with a reason, and the
 gates run.
 """
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from gitgates.features.proof.envelope import Envelope
 
 _LARGEST = 1 << 20  # bytes of a file of allowed signers
-_FUTURE_S = 600.0  # by which the clocks of two machines may differ
+_FUTURE_S = 600.0  # how far two machines' clocks may differ
 _DAY_S = 86400.0
 _MOST_VERIFIED = 2000  # signatures that are remembered
-# With these options, it depends on the time whether a key counts.
+# With these options, whether a key counts depends on the time.
 _TIMED = (b"valid-", b"cert-authority")
 _TABLE = "[tool.gitgates.proof]"
 
@@ -53,19 +53,19 @@ class Trust(Record):
 
     repo: Repo
     settings: ssh_keys.SshSettings
-    signers: tuple[str, ...] = ()  # identities, in which `*` is any text; empty: nobody is believed
-    agents: bool = True  # whether proofs made in a session of an agent count
+    signers: tuple[str, ...] = ()  # identities; `*` matches any text; empty: nobody is believed
+    agents: bool = True  # whether proofs from agents' sessions count
     max_age_s: float = 0.0  # 0: any age
     allowed_signers: bytes = b""  # the content of that file
-    source: str = ""  # where that is from, for display
-    why_nobody: str = ""  # the problem because of which nobody is believed; empty: none
-    later: tuple[Trust, ...] = ()  # that of the default branch, which has to believe a proof, too
+    source: str = ""  # where the settings are from, for display
+    why_nobody: str = ""  # the problem that makes nobody believed; empty: none
+    later: tuple[Trust, ...] = ()  # the default branch's, which must also believe a proof
 
     @property
     def digest(self) -> str:
-        """A digest of all that decides who is believed.
+        """A digest of everything that decides who is believed.
 
-        If that depends on the time, it changes each day, or as often as a shorter `max_age_s`.
+        If the time matters, it changes every day, or every `max_age_s` if that is shorter.
         """
         revoked = self.settings.revoked_keys  # as they were merged
         if revoked is None:
@@ -130,7 +130,7 @@ class Trust(Record):
                 make_folder(os.path.dirname(known_abs))
                 replace_cached(known_abs, newest, sync=False)
             except OSError:
-                return  # it is verified again
+                return  # the next run verifies it again
 
     @property
     def _depends_on_time(self) -> bool:
@@ -155,16 +155,16 @@ class Trust(Record):
         for proof in statement.gates:
             if proof.maker == "agent":
                 raise RefusedError(
-                    f"gate `{proof.gate}` ran in a session of an agent, and `agents` is false"
+                    f"gate `{proof.gate}` ran in an agent's session, and `agents` is false"
                 )
 
 
 def trust_at(repo: Repo) -> Trust:
-    """Return whose proofs count in a repository, as at the merge base with its remote.
+    """Return whose proofs count in a repository, by the merge base with its remote.
 
     Raises: GitError.
     """
-    # Whoever may push refs/replace/* does not decide what was merged.
+    # Pushed refs/replace/* must not decide what was merged.
     repo = repo.as_stored
     nobody = Trust(repo, ssh_keys.settings_of(repo))
     base = find_base(repo.git, of_remote=True)
@@ -181,7 +181,7 @@ def trust_at(repo: Repo) -> Trust:
 
 
 def _trust_in(nobody: Trust, commit: str) -> Trust:
-    """Return whose proofs count as a commit has it."""
+    """Return whose proofs count, by the settings in a commit."""
     repo = nobody.repo
     try:
         config = checked(settings_in(repo.git, [commit])[0])
@@ -207,7 +207,7 @@ def _trust_in(nobody: Trust, commit: str) -> Trust:
 
 
 def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file: str) -> bytes:
-    """Return the file of the allowed signers: of the repository as in a commit, else as it is.
+    """Return the file of allowed signers: from a commit if the repository has it, else from disk.
 
     Raises: GitError or OSError if it cannot be read, or there is none.
     """
@@ -219,7 +219,7 @@ def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file:
 
 
 def _as_merged(repo: Repo, commit: str, path: str) -> bytes:
-    """Return a file as a commit has it. Raises: GitError if it has none."""
+    """Return a file's content in a commit. Raises: GitError if the commit does not have it."""
     name = f"{commit}:{path}"
     content = read_blobs(repo.git, [name], _LARGEST).get(name)
     if content is None:
@@ -230,7 +230,7 @@ def _as_merged(repo: Repo, commit: str, path: str) -> bytes:
 def _path_in_tree(repo: Repo, path_abs: str) -> str:
     """Return where a file is in the tree, by its name or where links lead; empty if outside.
 
-    In another worktree it is in the tree, too, whatever somebody has checked out there.
+    A file in another worktree is also in the tree, whatever is checked out there.
     """
     worktrees = [
         line.removeprefix("worktree ")
@@ -238,8 +238,11 @@ def _path_in_tree(repo: Repo, path_abs: str) -> str:
         if line.startswith("worktree ")
     ]
     roots = {*map(os.path.realpath, [repo.root_abs, *worktrees])}
-    roots -= {os.path.realpath(repo.common_dir_abs)}  # of a bare one
-    for name in (path_abs, os.path.realpath(path_abs)):  # links in the tree are what is judged
+    roots -= {os.path.realpath(repo.common_dir_abs)}  # a bare repository is listed as a worktree
+    for name in (
+        path_abs,
+        os.path.realpath(path_abs),
+    ):  # a link in the tree is itself under judgement
         folder_abs = name
         while folder_abs != "/":
             folder_abs = os.path.dirname(folder_abs)

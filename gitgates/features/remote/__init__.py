@@ -1,1 +1,1 @@
-"""Servers that gates share: a cache of verdicts."""
+"""Servers that gates share: a cache of verdicts, and a server on which gates run."""

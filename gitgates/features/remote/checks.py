@@ -1,4 +1,4 @@
-"""Checks of `gitgates doctor` on gates that may run on another machine. The server is not asked."""
+"""What `gitgates doctor` checks about gates with `remote`, without asking the server."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def check(_repo: Repo, config: Config) -> Iterator[Finding]:
     elif not table["jobs"]:
         yield Finding("note", _CHECK, server, "`jobs` is 0: nothing runs there")
     elif able := sum(not local_keys(gate) for gate in gates):
-        yield _of_packages(server, counted(able, "gate"))
+        yield _package_finding(server, counted(able, "gate"))
 
 
-def _of_packages(server: str, total: str) -> Finding:
-    """Find what is not installed."""
+def _package_finding(server: str, total: str) -> Finding:
+    """Report whether the packages are installed."""
     try:
         importlib.import_module("gitgates.features.remote.execution")
     except ImportError as error:

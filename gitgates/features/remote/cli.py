@@ -10,7 +10,7 @@ import click
 
 from gitgates.config.load import load
 from gitgates.core import environ, errors
-from gitgates.core.types import Config
+from gitgates.core.types import Config, Gate
 from gitgates.features.remote.policy import verdict_cache
 from gitgates.features.remote.verdict_cache import VerdictCache
 from gitgates.features.remote.worker import INSTALL
@@ -18,8 +18,21 @@ from gitgates.git.repo import Repo
 from gitgates.verbs.group import VerbGroup
 from gitgates.verbs.repository import current_repo
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.features.remote.gates import RemoteEnd
+
 # One key, so that many checks leave one entry.
 _TEST_KEY = hashlib.sha256(b"gitgates remote check").hexdigest()
+_TIMEOUT_S = 60.0
+_FAILS = 3
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+# Step, command, expected status and exit status.
+_CASES = (
+    ("pass", "exit 0", ("passed", 0)),
+    ("fail", f"exit {_FAILS}", ("failed", _FAILS)),
+    ("no start", "", ("could-not-run", 1)),
+)
 
 
 @click.group("remote", cls=VerbGroup)
@@ -32,11 +45,11 @@ def command() -> int:
 def check() -> int:
     """Test the cache of verdicts and the server for gates, if they are configured.
 
-    The cache: it asks for a key that no server has. Then, if this process may write there, it
-    writes an entry for testing, always under the same key, and reads it. With `write = "ci"`, this
-    needs the variable CI: CI=true gitgates remote check.
+    Cache: asks for a key that no server has. If this process may write there, writes a test entry,
+    always under the same key, and reads it. With `write = "ci"`, this needs the variable CI:
+    CI=true gitgates remote check.
 
-    The server for gates: it runs a gate that passes, one that fails and one that cannot start.
+    Server for gates: runs a gate that passes, one that fails and one that cannot start.
 
     Exit status 0: the servers work. 1: one does not, or none is configured.
     """
@@ -58,14 +71,57 @@ def check() -> int:
 
 def _executes(repo: Repo, config: Config) -> bool:
     began_s = time.monotonic()
-    environ.set_default("GRPC_VERBOSITY", "NONE")  # it writes lines of its log
-    try:  # gRPC may not be installed
-        from gitgates.features.remote.execution_check import checked
-
-        return checked(repo, config, _show)
+    environ.set_default("GRPC_VERBOSITY", "NONE")  # else gRPC writes log lines
+    try:
+        return _runs_gates(repo, config)
     except (ImportError, errors.GitgatesError) as error:
         what = error.message if isinstance(error, errors.GitgatesError) else f"{INSTALL} ({error})"
         return _show("reach", what, began_s, False)
+
+
+def _runs_gates(repo: Repo, config: Config) -> bool:
+    """Return whether the server reports correctly how gates end.
+
+    The gates need no file, and their results are not kept.
+
+    Raises: GitgatesError if a file that the configuration names cannot be read; ImportError.
+    """
+    # gRPC may not be installed.
+    from gitgates.features.remote.connection import LOOPBACK, ServerError
+    from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
+    from gitgates.features.remote.tree import InputRoot, digest_of
+
+    messages: list[str] = []
+    server, began_s = RemoteExecution(repo, config, messages.append), time.monotonic()
+    try:
+        answer = server.capabilities(_TIMEOUT_S)
+    except ServerError as error:
+        return _show("reach", error.reason, began_s, False)
+    low, high = answer.low_api_version, answer.high_api_version
+    versions = f"API {low.major}.{low.minor} to {high.major}.{high.minor}, SHA-256"
+    scheme, _, address = config.tables["remote"]["execution"].partition("://")
+    if scheme == "grpc" and not address.startswith(LOOPBACK):
+        versions += "; without TLS, so others in the network can read and change all of it"
+    _show("reach", versions, began_s, True)
+    root = InputRoot(digest=digest_of(b""), directories={digest_of(b""): b""}, files={})
+    for step, text, expected in _CASES:
+        began_s = time.monotonic()
+        argv = ("/bin/sh", "-c", text) if text else ("gitgates-no-such-program",)
+        gate = Gate(name=f"check of {step}", timeout_s=_TIMEOUT_S)
+        end = server.run(gate, RemoteCommand(argv, {"PATH": _PATH}), root)
+        # What could not run for another reason proves nothing.
+        is_ok = (end.status, end.exit_status) == expected and bool(
+            text or "not found" in end.reason
+        )
+        if not _show(step, _what(end), began_s, is_ok):
+            return False
+    return True
+
+
+def _what(end: RemoteEnd) -> str:
+    if end.status == "could-not-run":
+        return f"could not run: {end.reason}"
+    return end.status + (f", exit status {end.exit_status}" if end.exit_status else "")
 
 
 def _cache(repo: Repo, config: Config) -> VerdictCache:
@@ -77,7 +133,7 @@ def _reads(repo: Repo, config: Config) -> bool:
     began_s, cache = time.monotonic(), _cache(repo, config)
     entries = cache.get([secrets.token_hex(32)])
     cache.close()
-    problem = cache.problem or ("has an entry for a key that nobody has written" if entries else "")
+    problem = cache.problem or ("has an entry for a key that nobody wrote" if entries else "")
     return _show("read", problem or "no entry for a new key, as expected", began_s, not problem)
 
 
@@ -95,7 +151,7 @@ def _writes(repo: Repo, config: Config) -> bool:
     began_s, cache = time.monotonic(), _cache(repo, config)
     is_same = cache.get([_TEST_KEY]).get(_TEST_KEY) == entry
     cache.close()
-    what = "the same entry" if is_same else cache.problem or "another entry, or none"
+    what = "the same entry" if is_same else cache.problem or "a different entry, or none"
     return _show("read it", what, began_s, is_same)
 
 

@@ -1,7 +1,7 @@
 """The connection to a server of the Remote Execution API.
 
-Every call has a deadline. If the server cannot be reached, a call that may be repeated is tried
-again, a few times. There are no keepalive pings: servers close a connection that has frequent ones.
+Every call has a deadline. If the server cannot be reached, a repeatable call is tried a few times.
+There are no keepalive pings, because servers close a connection with frequent pings.
 Source: gRPC, "Keepalive", "Status codes and their use".
 """
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 
-MOST_BYTES = 4 << 20  # of a message, by gRPC's default; some servers keep to it
+MOST_BYTES = 4 << 20  # of a message: gRPC's default, to which some servers keep
 _ABOUT = "build.bazel.remote.execution.v2.requestmetadata-bin"
 _TRIES = 3
 _PAUSE_S = 0.2  # doubled each time
 _MOST_REASON = 300  # characters of what a server says
 _NO_PINGS_MS = 2**31 - 1
 _CONNECT_MS = 5000  # the longest that connecting may take, with TLS; gRPC's default is 20 s
-_IDLE_MS = 60_000  # after which it is made anew: a firewall may have dropped it by then
+_IDLE_MS = 60_000  # then gRPC reconnects: a firewall may have dropped the connection
 _OPTIONS = (
     ("grpc.keepalive_time_ms", _NO_PINGS_MS),
     ("grpc.enable_retries", 0),
@@ -49,8 +49,8 @@ _OPTIONS = (
 )
 # The system's certificates, if Python does not name their file: gRPC would use its own.
 _ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
-LOOPBACK = ("127.", "localhost:", "[::1]:")  # how addresses begin that no proxy is asked for
-# What is wrong with the server, or our access to it, and not with one request.
+LOOPBACK = ("127.", "localhost:", "[::1]:")  # prefixes of addresses that need no proxy
+# The server, or our access to it, is the problem, and not one request.
 _DOWN = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.UNAUTHENTICATED,
@@ -66,7 +66,7 @@ class ServerError(Exception):
         super().__init__(reason)
         self.reason = reason
         self.code = code  # the name of gRPC's status code
-        self.is_down = is_down  # the server is of no use for other requests, either
+        self.is_down = is_down  # other requests would fail as well
 
     @classmethod
     def of(cls, error: grpc.RpcError) -> ServerError:
@@ -76,13 +76,13 @@ class ServerError(Exception):
 
 
 def status_text(name: str, details: str) -> str:
-    """Return what a status of gRPC says, on one line."""
+    """Return a gRPC status as one line."""
     details = (details or "").rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
     text = visible_line(details.removeprefix(f"{name}: ")[:_MOST_REASON])
     if "Deadline Exceeded" in text:
         text = "no answer in time"
     if "WRONG_VERSION_NUMBER" in text:
-        text = "the server does not use TLS, which grpcs:// asks for"
+        text = "the server does not use TLS, which grpcs:// requires"
     if "CERTIFICATE_VERIFY_FAILED" in text:
         text += "; name the file with its authority in `ca`"
     return f"{name}: {text}" if text else name
@@ -92,14 +92,16 @@ class Connection:
     """Calls the methods of one instance of a server."""
 
     def __init__(self, table: Mapping[str, Any], root_abs: str) -> None:
-        """Set it up by the table of the configuration, without connecting yet.
+        """Prepare the connection from the configuration's table, without connecting yet.
 
-        Raises: GitgatesError for a file of it that cannot be read.
+        Raises: GitgatesError if a certificate or key file cannot be read.
         """
         scheme, _, self.address = table["execution"].partition("://")
         self.instance: str = table["instance"]
-        self.capabilities: Message | None = None  # of its storage, once it was asked
-        self.sending = threading.Lock()  # gates that start together do not send the same twice
+        self.capabilities: Message | None = None  # of its storage; None: not asked yet
+        self.sending = (
+            threading.Lock()
+        )  # gates that start together must not send the same blobs twice
         by_proxy = ("grpc.enable_http_proxy", int(not self.address.startswith(LOOPBACK)))
         options = (*_OPTIONS, by_proxy)
         if scheme == "grpcs":

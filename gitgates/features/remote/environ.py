@@ -1,4 +1,4 @@
-"""The environment names of servers that gates share."""
+"""Environment variables for servers that gates share."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ NAMES = (
         "you",
         "the proxy for servers of `[tool.gitgates.remote]`; for http: `http_proxy`",
     ),
-    ("no_proxy", "you", "hosts that are asked without it, separated by commas"),
+    ("no_proxy", "you", "hosts that need no proxy, separated by commas"),
 )

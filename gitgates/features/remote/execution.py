@@ -1,10 +1,10 @@
-"""Run a gate on a server of the Remote Execution API, and tell how it ended.
+"""Run a gate on a server of the Remote Execution API, and report how it ended.
 
-An exit status says little: a sandbox that cannot start answers 1, which is cached, and a runner
-that has crashed may answer 0. So a wrapper runs the gate and writes its exit status to a file,
-which is an output of the action, with a token that no other action has. A result counts only if the
-server says OK and has that file. Anything else is "could not run", with the reason, and neither a
-pass nor a failure.
+An exit status says little: a sandbox that cannot start answers 1, which is cached, and a crashed
+runner may answer 0. So a wrapper runs the gate and writes its exit status to a file, which is an
+output of the action, with a token that no other action has. A result counts only if the server says
+OK and has that file. Anything else is "could not run", with the reason: neither a pass nor a
+failure.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from gitgates.features.remote.tree import InputRoot
     from gitgates.git.repo import Repo
 
-# The root of the action has the files of the gate in a folder, because some servers mount their own
-# folders, such as /bin, over those of that name in it.
+# The gate's files are in a folder below the action's root, because some servers mount their own
+# folders, such as /bin, over folders of that name in the root.
 _FOLDER = "checkout"
 _END = "gitgates/end"
 _ROOT = "gitgates/root"  # a file with the absolute path of the root there
@@ -64,7 +64,7 @@ _CANNOT = {126: "the program could not be started there", 127: "command not foun
 _LOST = ("FAILED_PRECONDITION", "NOT_FOUND")  # a blob, by the API; by buildbox-casd
 _READ_ERROR = re.compile(rb"(?i)\b(?:input/output|i/o) error")
 _NO_REPOSITORY = b"fatal: not a git repository"
-# Another program has ended the gate, such as the server, or Linux for want of memory; or a limit.
+# Another program ended the gate, such as the server, or Linux when memory ran out; or a limit did.
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGXFSZ)
 _ENDED = {128 + number: number.name for number in _SIGNALS}
 _CALL_S = 10.0  # of a call that does not wait for a gate
@@ -73,21 +73,21 @@ _POLL_S = 0.1
 _CANCEL_S = 2.0
 _MOST_REASON = 300
 _MOST_PATH = 4096
-_WAITS = 3  # how often a broken connection is made again to wait for the same gate
+_WAITS = 3  # how often we connect to wait for the same gate
 _PAUSE_S = 0.5
 _FIRST_VERSION = (2, 1)  # which has `output_paths`
-_LATE = "it had not started there after half of its time"
+_LATE = "it had not started there after half of its time limit"
 _BEFORE = (1, 2)  # stages of an action: CACHE_CHECK, QUEUED
 _CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
 class RemoteCommand(Record):
-    """What is run there."""
+    """The command that the server runs."""
 
     argv: tuple[str, ...]
-    env: Mapping[str, str]  # all of it, except for what the server adds
+    env: Mapping[str, str]  # complete, except for what the server adds
     cwd: str = "."  # relative to the root of the files
-    root_abs: str = ""  # of the files here, where `outputs` are written to; empty: none is
+    root_abs: str = ""  # the local root, below which `outputs` are written; empty: they are not
 
 
 class _Action(Record):
@@ -95,7 +95,7 @@ class _Action(Record):
     blobs: Mapping[Digest, bytes]
     token: str
     is_cached: bool  # the server may keep its result, and answer with an earlier one
-    root_abs: str  # of the files here
+    root_abs: str  # the local root
 
 
 class RemoteExecution:
@@ -110,11 +110,11 @@ class RemoteExecution:
         *,
         connection: Connection | None = None,
     ) -> None:
-        """Connect to the server, unless there is a connection that other gates use, too.
+        """Connect to the server, or use the connection of other gates.
 
-        `say` tells people something; `is_over` tells whether nobody wants the result any more.
+        `say` gets messages for people; `is_over` returns whether nobody wants the result any more.
 
-        Raises: GitgatesError for a file of the configuration that cannot be read.
+        Raises: GitgatesError if a file that the configuration names cannot be read.
         """
         self._repo, self._table = repo, config.tables["remote"]
         self._say, self._is_over = say, is_over
@@ -123,7 +123,7 @@ class RemoteExecution:
         place = f"{self._table['execution']} {self._table['instance']}"
         stored_abs = f"{repo.shared_state_abs}/remote-{digest(place)[:16]}.stored"
         self._storage = Storage(self._connection, stored_abs, self._left_s)
-        self._end_s = 0.0  # half of the gate's time, and all of it as soon as it has started
+        self._end_s = 0.0  # after half of the gate's time, or all of it once the gate has started
         self._last_s = 0.0
 
     def run(
@@ -138,10 +138,10 @@ class RemoteExecution:
     ) -> RemoteEnd:
         """Run one command of a gate there, within `within_s` and the gate's `timeout_s`.
 
-        `on_start` is called when the server says at which time it has started the command: the
-        stage alone is also that of one that waits for its runner.
+        `on_start` is called when the server reports a start time: the stage alone may mean that the
+        command still waits for its runner.
 
-        Raises: what `InputRoot.blob` raises, if a file is not sent.
+        Raises: what `InputRoot.blob` raises if a file is not sent.
         """
         within_s = min(within_s, gate.timeout_s)
         self._last_s = time.monotonic() + within_s
@@ -160,7 +160,7 @@ class RemoteExecution:
             reason = f"{visible_line(repr(error.object)[:_MOST_REASON])} is not UTF-8"
             return RemoteEnd(reason=reason)
         except DecodeError as error:
-            return RemoteEnd(reason=f"the answer of the server cannot be read: {error}")
+            return RemoteEnd(reason=f"the server's answer cannot be read: {error}")
         except ServerError as error:
             is_late = not self._left_s() and self._end_s < self._last_s
             return RemoteEnd(
@@ -178,7 +178,7 @@ class RemoteExecution:
         return min(self._left_s(), _CALL_S)
 
     def capabilities(self, within_s: float) -> Message:
-        """Return what the server says of itself. Raises: ServerError if it cannot run gates."""
+        """Return the server's capabilities. Raises: ServerError if it cannot run gates."""
         request = protos.message("GetCapabilitiesRequest")(instance_name=self._connection.instance)
         answer = self._connection.call("Capabilities.GetCapabilities", request, within_s)
         version = answer.high_api_version
@@ -219,7 +219,7 @@ class RemoteExecution:
             (action.input_root_digest, directory_bytes),
         ):
             field.hash, field.size_bytes = digest_of(content)
-        action.timeout.seconds = math.ceil(gate.timeout_s)  # a fraction is left out by some
+        action.timeout.seconds = math.ceil(gate.timeout_s)  # some servers ignore fractions
         action.platform.CopyFrom(command.platform)
         blobs = (directory_bytes, command_bytes, protos.serialized(action))
         return _Action(
@@ -248,11 +248,11 @@ class RemoteExecution:
                 self._storage.forget()
             if error.code not in _LOST:
                 raise
-            # It has lost a blob that it said it had.
+            # It has lost a blob that it claimed to have.
             response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         end = self._end_of(action, response)
         if response.cached_result and end.status != "passed":
-            # A failure may have been of the sandbox, or of that moment.
+            # The sandbox may have failed, or the failure may have been temporary.
             response = self._sent_and_executed(action, root, skips_cache=True)
             end = self._end_of(action, response)
         if (
@@ -282,16 +282,16 @@ class RemoteExecution:
             raise _error_of(operation.error)
         response = protos.message("ExecuteResponse")()
         if not operation.response.Unpack(response):
-            raise ServerError("the server answers with something other than a result")
+            raise ServerError("the server's answer is not a result")
         if response.status.code:
             raise _error_of(response.status)
         if skips_cache and response.cached_result:
-            raise ServerError("the server answers from its cache, although it was asked not to")
+            raise ServerError("the server answered from its cache, although it was asked not to")
         self._end_s = self._last_s
         return response
 
     def _finished(self, method: str, request: Message) -> Message:
-        """Return an operation that is done; what is not waited for any more is cancelled.
+        """Return a finished operation; cancel one that is no longer waited for.
 
         Raises: ServerError.
         """
@@ -313,14 +313,14 @@ class RemoteExecution:
                             return event
                         self._log.follow(about.stdout_stream_name, self._last_s - time.monotonic())
                 except _Over as over:
-                    if not name:  # it comes at once; without it, nothing can be cancelled
+                    if not name:  # the name comes at once; nothing can be cancelled without it
                         name = _name_within(events, _CANCEL_S)
                     raise ServerError(str(over), code="CANCELLED") from None
                 finally:
                     call.cancel()
                 error = _stream_error(event)
                 if not (left and name and error.code == "UNAVAILABLE"):
-                    if method != "Execution.Execute":  # the operation is lost, no blob
+                    if method != "Execution.Execute":  # the operation is lost, not a blob
                         error.code = ""
                     raise error
                 time.sleep(min(_PAUSE_S, self._left_s()))
@@ -343,7 +343,7 @@ class RemoteExecution:
             if self._is_over():
                 raise _Over("cancelled")
             if not self._left_s():
-                raise _Over("the gate's time is over")
+                raise _Over("the gate's time limit is over")
             try:
                 return events.get(timeout=_POLL_S)
             except queue.Empty:
@@ -352,11 +352,11 @@ class RemoteExecution:
                     threading.Thread(target=self._ask, args=(events,), daemon=True).start()
 
     def _ask(self, events: queue.SimpleQueue[Message | BaseException]) -> None:
-        """Put an error into the queue if the server is gone: a connection may end silently."""
+        """Queue an error if the server is gone: a connection may end silently."""
         try:
             self.capabilities(_CALL_S)
         except ServerError as error:
-            reason = f"the server does not answer any more: {error.reason}"
+            reason = f"the server no longer answers: {error.reason}"
             events.put(ServerError(reason, code=error.code, is_down=True))
 
     def _cancel(self, name: str) -> None:
@@ -365,8 +365,8 @@ class RemoteExecution:
         try:
             self._connection.call(method, request, _CANCEL_S, repeats=False)
         except ServerError as error:
-            # Servers without this method end an action that nobody waits for.
-            # One that is gone has been reported.
+            # Servers without this method end an action that nobody waits for. A server that is gone
+            # has already been reported.
             if error.code not in ("UNIMPLEMENTED", "NOT_FOUND") and not error.is_down:
                 self._say(f"the gate could not be cancelled on the server: {error.reason}")
 
@@ -386,12 +386,12 @@ class RemoteExecution:
         return RemoteEnd(
             status="failed" if result.exit_code else "passed",
             exit_status=result.exit_code,
-            output=self._with_paths_of_here(output, result, action.root_abs),
+            output=self._with_local_paths(output, result, action.root_abs),
             is_cached=response.cached_result,
         )
 
-    def _with_paths_of_here(self, output: bytes, result: Message, root_abs: str) -> bytes:
-        """Return output with the absolute paths that its files have here."""
+    def _with_local_paths(self, output: bytes, result: Message, root_abs: str) -> bytes:
+        """Return output in which absolute paths are those of the local files."""
         roots = [file.digest for file in result.output_files if file.path == _ROOT]
         if not (root_abs and roots and f"/{_FOLDER}/".encode() in output):
             return output
@@ -400,7 +400,7 @@ class RemoteExecution:
         return start.sub(lambda _match: os.fsencode(root_abs), output)
 
     def _with_output(self, what: str, result: Message, name: str) -> str:
-        """Return a reason, with what the server or the shell has written about it, if anything."""
+        """Return a reason, with what the server or the shell wrote about it."""
         try:
             text = self._output(result, name, _MOST_REASON).decode(errors="replace").strip()
         except ServerError:
@@ -412,7 +412,7 @@ class RemoteExecution:
         digest = getattr(result, f"{name}_digest")
         dropped = (len(raw) or digest.size_bytes) - most
         if dropped > 0 and most == self._most_output:
-            self._say(f"the first {dropped} bytes of its output are left out")
+            self._say(f"the first {dropped} bytes of its output were dropped")
         return raw[-most:] if raw else self._storage.read(digest, most)
 
 
@@ -421,14 +421,14 @@ class _Over(Exception):
 
 
 def _about(operation: Message) -> Message:
-    """Return what the server says of an operation: its stage, where its output is streamed."""
+    """Return an operation's metadata: its stage, and where its output is streamed."""
     about = protos.message("ExecuteOperationMetadata")()
     operation.metadata.Unpack(about)
     return about
 
 
 def _read(call: grpc.Call, events: queue.SimpleQueue[Message | BaseException]) -> None:
-    """Put what a call answers into a queue; the last is an exception."""
+    """Queue a call's answers; the last entry is an exception."""
     try:
         for operation in call:
             events.put(operation)

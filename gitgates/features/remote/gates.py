@@ -1,9 +1,8 @@
 """A run's gates that go to a server of the Remote Execution API, as commands to start here.
 
-One other process of a run talks to the server for all of them: see worker.py. So the run itself
-does not load gRPC. Here, such a gate is a child process like any other, a `cat` of what the worker
-writes into a pipe, so limits, ^C and the capture of output are the same. How the gate ended is in a
-file.
+Another process, worker.py, talks to the server for all of them, so the run itself does not load
+gRPC. Here, such a gate is a child process like any other, a `cat` of what the worker writes into a
+pipe, so limits, ^C and the capture of output work the same way. A file says how the gate ended.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ _RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # gates with these need 
 
 
 class GateRequest(Record):
-    """What the worker must run: plain data, because it is another process."""
+    """What the worker must run: plain data, because the worker is another process."""
 
     root_abs: str  # the working tree, or private checkout, that the gate sees
     repo_abs: str  # the user's working tree
     table: Mapping[str, Any]  # `[tool.gitgates.remote]`
     gate: Mapping[str, Any]
-    paths: tuple[str, ...]  # that it is given
+    paths: tuple[str, ...]  # that the gate is given
     argv: tuple[str, ...]
     env: Mapping[str, str]  # of the gate there: only what is declared
     cwd: str  # relative to the root
     within_s: float
-    most_output: int  # bytes of it that are kept
-    end_abs: str  # where to write how it ended
+    most_output: int  # bytes of output that are kept
+    end_abs: str  # the file for how it ended
 
 
 class RemoteEnd(Record):
@@ -56,18 +55,18 @@ class RemoteEnd(Record):
     reason: str = ""
     action_digest: str = ""  # "HASH/SIZE"
     is_cached: bool = False  # the server had the result
-    is_down: bool = False  # the server is of no use for other gates, either
+    is_down: bool = False  # other gates cannot run there, either
     notes: tuple[str, ...] = ()  # for people
-    output: bytes | None = None  # all of it, if it replaces what was written
-    has_started: bool = False  # the server has said when
+    output: bytes | None = None  # the whole output, if it replaces what was streamed
+    has_started: bool = False  # the server has reported a start time
 
 
-class Asked(Record):
+class SentRequest(Record):
     """A gate that the worker was asked to run."""
 
-    read_fd: int  # its pipe; -1: there could be none
+    read_fd: int  # its pipe; -1: it could not be made
     end_abs: str
-    problem: str = ""  # why it could not be asked
+    problem: str = ""  # why the request was not sent
 
 
 def local_keys(gate: Gate) -> list[str]:
@@ -89,14 +88,14 @@ class RemoteGates:
         self._number = 0
         self._folder_abs = ""
         self._worker: Helper | None = None
-        self._asked: dict[str, Asked] = {}  # by the input of its child here
+        self._asked: dict[str, SentRequest] = {}  # by the standard input of the local child
 
     def may_run(self, step: Step) -> bool:
-        """Return whether a gate may run there: it needs nothing but files."""
+        """Return whether a gate may run there, because it needs only files."""
         return bool(step.gate.remote and step.gate.command) and not local_keys(step.gate)
 
     def conditions(self, gate: Gate) -> str:
-        """Return what its verdict there depends on, besides what it depends on here.
+        """Return what a verdict there depends on, beyond what it depends on here.
 
         Raises: GitgatesError, OSError if a file cannot be read.
         """
@@ -114,7 +113,7 @@ class RemoteGates:
         """Ask the worker to run a command of a gate, and return what is started here instead."""
         gate = step.gate
         if self._repo.env.get(REUSE) in ("0", AUDIT):
-            gate = gate._replace(reuse=False)  # nor a result that the server has
+            gate = gate._replace(reuse=False)  # so that the server reuses no result, either
         self._number += 1
         self._folder_abs = f"{run_abs}/remote-{os.getpid()}"
         request_abs = f"{self._folder_abs}/{self._number}"
@@ -147,14 +146,14 @@ class RemoteGates:
             _close(write_fd)  # if it was not sent, there is nothing to read
             remove_file(request_abs)
         stdin_abs = f"/dev/fd/{read_fd}"
-        self._asked[stdin_abs] = Asked(read_fd, end_abs, problem)
+        self._asked[stdin_abs] = SentRequest(read_fd, end_abs, problem)
         cwd_abs, env = self._repo.root_abs, self._repo.env
         return command._replace(argv=_COPY, cwd_abs=cwd_abs, env=env, stdin_abs=stdin_abs)
 
     def end_of(self, command: Command, ending: Ending) -> RemoteEnd:
-        """Return how a gate ended whose child here has ended, and remove its files."""
+        """Return how a gate ended once its local child has ended; remove its files."""
         asked = self._asked.pop(command.stdin_abs)
-        _close(asked.read_fd)  # which cancels what still runs there
+        _close(asked.read_fd)  # this cancels what still runs there
         try:
             end = RemoteEnd(**marshal.loads(read_state(asked.end_abs) or b""))  # noqa: S302 - of our own worker
         except (EOFError, OSError, TypeError, ValueError):
@@ -182,7 +181,7 @@ class RemoteGates:
             os.rmdir(os.path.dirname(self._folder_abs))
 
     def start_worker(self) -> Helper:
-        """Return the worker; start it first, which takes a moment, if needed. Raises: OSError."""
+        """Return the worker, started if needed, which takes a moment. Raises: OSError."""
         if not self._worker:
             self._worker = Helper(
                 python_argv(_WORKER), {"GRPC_VERBOSITY": "NONE", **self._repo.env}
@@ -191,8 +190,8 @@ class RemoteGates:
 
 
 def note_start(end_abs: str) -> None:
-    """Note that a gate has started on the server, for the process that has asked for it."""
-    with contextlib.suppress(OSError):  # then it is taken for one that has not
+    """Tell the process that sent the request that the gate has started on the server."""
+    with contextlib.suppress(OSError):  # then it counts as not started
         os.close(open_state(f"{end_abs}{_STARTED}", os.O_WRONLY | os.O_CREAT))
 
 
@@ -202,7 +201,7 @@ def _close(fd: int) -> None:
 
 
 def declared_env(gate: Gate, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a gate declares: nothing else of the user's is sent."""
+    """Return the variables that a gate declares; no others are sent."""
     names = {*_ALWAYS, *(name for name, _value in gate.env)}
     for name in gate.env_inputs:
         is_start = name.endswith("*")

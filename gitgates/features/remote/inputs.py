@@ -1,4 +1,4 @@
-"""Which files are sent with a gate, and what about them cannot be sent."""
+"""Which files are sent for a gate, and which of them cannot be sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1 << 30  # hashed in one run
 _MOST_NAMED = 3
-# Of a folder that git ignores: what programs write again whenever they run, and repositories.
+# Not sent from ignored folders: what programs rewrite whenever they run, and repositories.
 _LEFT_OUT = ("__pycache__", ".git")
 _PACKAGES = {"node_modules", "site-packages"}  # published, with keys for their own tests
 _NOT_SECRET = (
@@ -34,33 +34,33 @@ _NOT_IGNORED = "Leave it out of `ignored_inputs`: what git does not ignore is se
 
 
 class InputsError(GitgatesError):
-    """Raised if a gate cannot run on another machine, because of what would have to be sent."""
+    """A gate cannot run on another machine, because of a file or variable that it needs."""
 
-    what = ""  # what a file seems to contain, if that is why
+    what = ""  # what secret a file seems to contain, if that is the reason
 
     @classmethod
     def of_secret(cls, path: str, what: str) -> InputsError:
-        """Return the error of a file that looks like a secret."""
+        """Return the error for a file that looks like a secret."""
         error = cls(f"`{visible_line(path)}` seems to contain {what}, and is not sent", _NOT_SECRET)
         error.what = what
         return error
 
     @classmethod
     def of_ignored(cls, path: str) -> InputsError:
-        """Return that of a file which is passed to the gate, and is none of those that it gets."""
-        text = f"`{visible_line(path)}` is passed to it, and is not sent, because git ignores it"
+        """Return the error for a file that is passed to the gate, but that git ignores."""
+        text = f"`{visible_line(path)}` is passed to the gate, but not sent, because git ignores it"
         return cls(text, "The gate can name it in `ignored_inputs`.")
 
     @classmethod
     def of_problems(cls, problems: Sequence[InputsError]) -> InputsError:
-        """Return one error of several problems."""
+        """Return one error for several problems."""
         texts = [problem.message for problem in problems[:_MOST_NAMED]]
         more = len(problems) - len(texts)
         return cls("; ".join([*texts, *([f"and {more} more"] if more else [])]), problems[0].hint)
 
 
 def secret_variables(gate: Gate, env: Mapping[str, str]) -> list[InputsError]:
-    """Return a problem for each variable that looks like a secret, and that only a `*` names."""
+    """Return a problem for each variable that looks like a secret and that only a `*` matches."""
     named = {*gate.env_inputs, *(name for name, _value in gate.env)}
     refused = [
         name for name, value in env.items() if is_secret_variable(name, value) and name not in named
@@ -73,7 +73,7 @@ def secret_variables(gate: Gate, env: Mapping[str, str]) -> list[InputsError]:
 
 
 class Inputs:
-    """The files that go with a gate, and each problem with them.
+    """The files that are sent for a gate, and all problems with them.
 
     The arguments are those of `input_root`. Raises: GitgatesError, OSError if they cannot be read.
     """
@@ -96,7 +96,7 @@ class Inputs:
         self.targets: dict[str, str] = {}  # of links
         self.absolute_links: list[str] = []
         self.problems: list[InputsError] = []
-        self.ignored: set[str] = set()  # paths of those that git ignores
+        self.ignored: set[str] = set()  # paths of files that git ignores
         self._add(root_abs, content.states, self._selected(content, patterns))
         self._add(root_abs, content.states, (path for path in paths if path in content.states))
         self._find_links(root_abs)
@@ -105,7 +105,7 @@ class Inputs:
                 self._add(root_abs, content.states, (path,))
             else:
                 self._add_ignored(repo, path.rstrip("/"), content.states)
-        self.expected: set[str] = set()  # absolute paths of those in `not_secret`
+        self.expected: set[str] = set()  # absolute paths of files that may look like secrets
         self._find_secrets(not_secret)
 
     def _selected(self, content: VisibleContent, patterns: tuple[str, ...]) -> Iterable[str]:
@@ -113,7 +113,7 @@ class Inputs:
             return content.states
         for pattern in patterns:
             if not (pattern.startswith("!") or content.select((pattern,))):
-                # A misspelt one would leave out what it was to name.
+                # A misspelt pattern would leave out the files that it should match.
                 self._refuse(f"no file matches `{visible_line(pattern)}` of `inputs`")
         selected = content.select(patterns)
         if not (selected or self.problems):  # such as those of `!docs/` alone
@@ -145,7 +145,7 @@ class Inputs:
             _is_out(path, target) if is_ignored else link_out(path_abs, place_abs)
         ):
             text = visible_line(target)
-            where = "an absolute path" if is_absolute else "a place outside of the repository"
+            where = "an absolute path" if is_absolute else "a place outside the repository"
             self._refuse(f"the link `{visible_line(path)}` leads to {where}, {text}")
         # The API wants neither `//` nor `/./`.
         first, *rest = target.split("/")
@@ -156,7 +156,7 @@ class Inputs:
             self._refuse(f"there is no `{visible_line(path)}`", "Install it first.")
             return
         states = IgnoredContent(repo, path).states
-        # What git does not ignore is sent as the gate sees it, and not as the user has it.
+        # A file that git does not ignore is sent as the gate sees it, not as the user has it.
         users: Container[str] = ()
         if not repo.git.ignored((path,)):  # also if it cannot tell: in a submodule
             users = VisibleContent(repo, None, most_bytes=_MOST_BYTES).states
@@ -167,7 +167,7 @@ class Inputs:
         self._add(repo.root_abs, states, ignored)
 
     def _find_links(self, root_abs: str) -> None:
-        """Refuse files below a link: git tracks them if it has replaced their folder."""
+        """Refuse files below a link: git still tracks them if the link replaced their folder."""
         seen = {""}
         for path in self.files:
             folder = path.rpartition("/")[0]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gitgates.config.read import Settings
 
-# Without a query or a fragment, to which no key could be added.
+# Without a query or fragment, because a key is appended.
 _URL = r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^\s?#@]*)?"
 _PASSWORD = re.compile(r"(?<=//).*@")
 _LAST_PORT = 65535
@@ -61,7 +61,7 @@ _KEYS = (
         "server with GET and PUT."
     ),
     Key("write", v.one_of("ci", "always", "never"), '"ci"').meaning(
-        "Who writes to it: `ci`, only if the variable `CI` is set."
+        "When to write to it: `ci`: only if the variable `CI` is set."
     ),
     Key(
         "execution",
@@ -80,11 +80,11 @@ _KEYS = (
         '"docker://…" }`.'
     ),
     Key("jobs", v.COUNT, "4").meaning(
-        "How many gates run there at once, of all runs on this machine; 0: none."
+        "How many gates run there at once, for all runs on this machine; 0: none."
     ),
     Key("fallback", v.one_of("local", "fail"), '"local"').meaning(
-        "What happens to a gate that could not run there: `local`, it runs here, once; "
-        "`fail`, its status is `not-started`."
+        "What happens to a gate that could not run there. `local`: it runs here, once. "
+        "`fail`: its status is `not-started`."
     ),
     Key("ca", v.TEXT, '""').meaning(
         "A file with the authorities' certificates. This path and the next three are "
@@ -95,10 +95,10 @@ _KEYS = (
         "A file with its private key, without a passphrase. Default: the key is in `cert`."
     ),
     Key("netrc", v.TEXT, '""').meaning(
-        "A file with user names and passwords. Default: what `NETRC` names, or `~/.netrc`."
+        "A file with user names and passwords. Default: the file in `NETRC`, or `~/.netrc`."
     ),
     Key("not_secret", v.PATTERNS, "[]", weaker="more").meaning(
-        "Patterns of files that look like secrets, such as test keys, and that may be sent."
+        "Patterns of files that may be sent although they look like secrets, such as test keys."
     ),
 )
 
@@ -108,7 +108,7 @@ def _validate(_config: Config, settings: Settings) -> Iterator[Problem]:
     table = settings.tables.get((_NAME,), {})
     if table.get("key") and not table.get("cert"):
         location = settings.location(_NAME, field="key")
-        yield Problem(location, "there is no `cert` for it", 'Add cert = "FILE".', deferred=True)
+        yield Problem(location, "has no `cert`", 'Add cert = "FILE".', deferred=True)
 
 
 TABLE = Table(

@@ -1,7 +1,7 @@
-"""The output of a gate while it runs, if the server streams it.
+"""A gate's output while it runs, if the server streams it.
 
-The output of the result counts. So what was streamed has to be the start of it; otherwise, because
-a server has run the gate again, the output of the result replaces it.
+The output in the result counts. If the streamed output is not its beginning, because the server ran
+the gate again, the output in the result replaces it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LogStream:
         self._size, self._hash = 0, hashlib.sha256()  # of what `on_output` has got
 
     def follow(self, name: str, within_s: float) -> None:
-        """Pass on what is streamed, under the first name that is given."""
+        """Pass on the stream of the first name that is given."""
         if self._call or not name:
             return
         request = protos.message("google.bytestream.ReadRequest")(resource_name=name)
@@ -43,9 +43,9 @@ class LogStream:
         threading.Thread(target=self._pass_on, args=(self._call,), daemon=True).start()
 
     def end_with(self, output: bytes) -> bool:
-        """Pass on what is left of the whole output; return whether it replaces what was streamed.
+        """Pass on the rest of the whole output; return whether it replaces the streamed output.
 
-        If so, nothing more is passed on.
+        If it does, nothing more is passed on.
         """
         self.stop()
         if hashlib.sha256(output[: self._size]).digest() != self._hash.digest():
@@ -55,7 +55,7 @@ class LogStream:
         return False
 
     def stop(self) -> None:
-        """Pass on nothing more that is streamed."""
+        """Stop passing on the stream."""
         with self._lock:
             self._is_over = True
         if self._call:
@@ -71,6 +71,6 @@ class LogStream:
                     self._on_output(part.data)
                     self._size += len(part.data)
                     self._hash.update(part.data)
-        except (grpc.RpcError, OSError):  # what comes with the result counts
+        except (grpc.RpcError, OSError):  # the result has the whole output
             return
         call.cancel()

@@ -1,4 +1,4 @@
-"""Bring back what a gate has written on a server: the files and folders of its `outputs`.
+"""Bring back what a gate wrote on a server: the files and folders in its `outputs`.
 
 Only what git ignores is written here, such as reports, and nothing through a link: a server must
 not be able to change what is committed. Links among the outputs are left out.
@@ -38,9 +38,9 @@ class Outputs:
         self._files: dict[str, Message] = {}  # path → FileNode or OutputFile
 
     def write(self, result: Message, repo: Repo, root_abs: str, say: Callable[[str], None]) -> None:
-        """Write those that a result has below `root_abs`.
+        """Write a result's outputs below `root_abs`.
 
-        Raises: ServerError if the server does not have their content, or a name is not valid.
+        Raises: ServerError if the server does not have their content, or a name is invalid.
         """
         for file in result.output_files:
             if file.path in self._names:
@@ -50,7 +50,9 @@ class Outputs:
                 self._add_tree(self._names[folder.path], folder.tree_digest)
         size = sum(file.digest.size_bytes for file in self._files.values())
         if size > _MOST_BYTES:
-            raise ServerError(f"its outputs have {size >> 20} MiB, more than {_MOST_BYTES >> 20}")
+            raise ServerError(
+                f"its outputs have {size >> 20} MiB, more than the limit of {_MOST_BYTES >> 20}"
+            )
         places = {path: _place_of(path, root_abs) for path in self._files}
         ignored = {*repo.git.ignored(path for path, what in places.items() if not what)}
         for path, file in self._files.items():
@@ -64,7 +66,7 @@ class Outputs:
                 say(f"`{visible_line(path)}` of `outputs` is not brought back: {why}")
 
     def _written(self, file: Message, path_abs: str) -> str:
-        """Write one; return why that is not possible; empty: it is written."""
+        """Write one output; return why it could not be written, or nothing."""
         content = self._storage.read(file.digest, _MOST_BYTES)
         try:
             os.makedirs(os.path.dirname(path_abs), exist_ok=True)
@@ -82,7 +84,7 @@ class Outputs:
         while waiting:
             folder, directory = waiting.pop()
             seen += 1 + len(directory.files)
-            if seen > _MOST_FILES:  # the same folder may be in many
+            if seen > _MOST_FILES:  # the same folder may appear many times
                 raise ServerError(f"`{visible_line(path)}` of `outputs` has too many files")
             for file in directory.files:
                 self._files[f"{folder}/{_name(file.name)}"] = file
@@ -93,13 +95,13 @@ class Outputs:
 
 
 def _place_of(path: str, root_abs: str) -> str:
-    """Return what is wrong with the place of an output; empty: nothing."""
+    """Return what is wrong with the place of an output, or nothing."""
     path_abs, folder = f"{root_abs}/{path}", os.path.dirname(path)
     expected = os.path.join(os.path.realpath(root_abs), folder)
     if os.path.realpath(f"{root_abs}/{folder}") != os.path.normpath(expected):
         return "a folder above it is a link"
     while folder:
-        if os.path.isfile(f"{root_abs}/{folder}/.git"):  # of which `git check-ignore` says nothing
+        if os.path.isfile(f"{root_abs}/{folder}/.git"):  # `git check-ignore` knows nothing about it
             return f"`{visible_line(folder)}` is a submodule"
         folder = os.path.dirname(folder)
     if os.path.islink(path_abs) or (os.path.exists(path_abs) and not os.path.isfile(path_abs)):

@@ -1,4 +1,4 @@
-"""Lend the cache of verdicts, and the server that gates may run on."""
+"""Provide the cache of verdicts, and the server that gates may run on."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def verdict_cache(
 
 
 def remote_execution(repo: Repo, config: Config) -> RemoteGates | None:
-    """Return what has gates run on a server; None without `execution`."""
+    """Return what runs gates on a server; None without `execution`."""
     if not config.tables["remote"]["execution"]:
         return None
-    from gitgates.features.remote.gates import RemoteGates  # who only has a cache does without
+    from gitgates.features.remote.gates import RemoteGates  # not needed with a cache alone
 
     return RemoteGates(repo, config)
 

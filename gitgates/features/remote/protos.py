@@ -1,7 +1,7 @@
 """The messages and methods of the Remote Execution API, from its published protos.
 
-They are compiled when gitgates is built, into descriptors that any version of protobuf can read:
-see hatch_build.py. They have a pool of their own, so that another package may have the same protos.
+The build compiles them into descriptors that any version of protobuf can read: see hatch_build.py.
+They have their own pool, so that another package may have the same protos.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _API = "build.bazel.remote.execution.v2"
 
 @functools.cache
 def message(name: str) -> type[Message]:
-    """Return the class of a message, `Action` of this API, or by its full name.
+    """Return the class of a message, by its name in this API (`Action`) or its full name.
 
     Raises: GitgatesError if the protos are missing or damaged.
     """
@@ -35,7 +35,7 @@ def message(name: str) -> type[Message]:
 
 @functools.cache
 def method(name: str) -> tuple[str, type[Message]]:
-    """Return the path of a method, `Execution.Execute`, and the class of what it returns."""
+    """Return the path of a method such as `Execution.Execute`, and the class of its answer."""
     service, _dot, last = _full(name).rpartition(".")
     described = _pool().FindServiceByName(service).FindMethodByName(last)
     return f"/{service}/{last}", GetMessageClass(described.output_type)

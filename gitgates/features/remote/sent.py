@@ -26,9 +26,9 @@ _USUAL = ("HOME", "TERM", "LANG")  # variables that programs expect
 
 
 def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
-    """Return what a gate would send of the working tree as it is now; nothing is sent.
+    """Return what a gate would send from the current working tree; nothing is sent.
 
-    Each file is read, to find those that begin like a secret. Raises: GitgatesError, OSError.
+    Reads each file, to find those that begin like a secret. Raises: GitgatesError, OSError.
     """
     not_secret = config.tables["remote"]["not_secret"]
     more = gate.ignored_inputs
@@ -68,7 +68,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
 
 
 def sent_text(document: Mapping[str, Any]) -> str:
-    """Return that document as text: files by the folder or file at the root that they are in."""
+    """Return the document as text: files by their top-level folder."""
     files, refused = document["files"], document["refused"]
     tops: dict[str, list[int]] = {}
     for file in files:
@@ -92,7 +92,7 @@ def sent_text(document: Mapping[str, Any]) -> str:
         )
     lines.append("git finds no repository there; user, time zone and locale differ.")
     for title, name in (
-        ("links to absolute paths, which have to exist there:", "links_to_absolute_places"),
+        ("links to absolute paths, which must exist there:", "links_to_absolute_places"),
         ("files with the path of this folder, which differs there:", "names_this_folder"),
         ("not sent, because git ignores it; the gate can name it in `ignored_inputs`:", "ignored"),
         ("refused, so it cannot run there:", "refused"),
@@ -100,9 +100,9 @@ def sent_text(document: Mapping[str, Any]) -> str:
         if document[name]:
             lines += [title, *_first([f"  {each}" for each in document[name]], "others")]
     if not document["remote"]:
-        lines.append("It runs here only: it has no `remote = true`.")
+        lines.append("It only runs here: it has no `remote = true`.")
     elif document["runs_here"]:
-        lines.append(f"It runs here only: it has `{document['runs_here'][0]}`.")
+        lines.append(f"It only runs here: it has `{document['runs_here'][0]}`.")
     elif not refused:
         lines.append("Only what the server does not have yet is sent.")
     return "".join(f"{visible_line(line)}\n" for line in lines)

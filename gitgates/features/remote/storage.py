@@ -1,8 +1,7 @@
-"""The blobs of a server: send those that it does not have, and read some.
+"""A server's blobs: send the missing ones, and read some.
 
-Those that it had in the last hour are remembered in a file, because asking for 50,000 blobs takes
-seconds on a slow connection. If it has lost one since, it says so when a gate is to run: see
-execution.py.
+A file remembers which blobs it had in the last hour, because asking for 50,000 blobs takes seconds
+on a slow connection. If the server has since lost one, it says so when a gate runs: execution.py.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Storage:
         self.learn(protos.message("CacheCapabilities")())
 
     def learn(self, capabilities: Message) -> None:
-        """Note what the server can do, a CacheCapabilities."""
+        """Note the server's limits, from a CacheCapabilities message."""
         most_batch = capabilities.max_batch_total_size_bytes or MOST_BYTES
         self._most = min(most_batch, MOST_BYTES) - _ROOM
 
@@ -57,7 +56,7 @@ class Storage:
         Raises: ServerError, and what `blob` raises.
         """
         if not self._connection.sending.acquire(timeout=self._left_s()):
-            raise ServerError("what other gates need is still being sent")
+            raise ServerError("other gates' files are still being sent")
         try:
             began_s, stored = read_cached(self._stored_abs) or (0.0, frozenset())
             if not 0 <= time.time() - began_s < _REMEMBERED_S:
@@ -67,19 +66,19 @@ class Storage:
                 self._send_batch(batch, blob)
             if unknown:
                 stored |= {bytes.fromhex(each.hash) for each in unknown}
-                with contextlib.suppress(OSError):  # they are asked for again
+                with contextlib.suppress(OSError):  # the next run asks again
                     make_folder(os.path.dirname(self._stored_abs))
                     replace_cached(self._stored_abs, (began_s, stored), sync=False)
         finally:
             self._connection.sending.release()
 
     def forget(self) -> None:
-        """Ask the server anew what it has."""
+        """Forget which blobs the server has, so that it is asked again."""
         with contextlib.suppress(OSError):
             remove_file(self._stored_abs)
 
     def lacks(self, digests: Iterable[Digest]) -> bool:
-        """Return whether the server lacks one of some blobs. Raises: ServerError."""
+        """Return whether the server lacks any of the blobs. Raises: ServerError."""
         return bool(self._missing([*set(digests)]))
 
     def read(self, digest: Message, most: int) -> bytes:
@@ -140,7 +139,7 @@ class Storage:
         stored = {part.digest.hash for part in answer.responses if not part.status.code}
         if stored != {each.hash for each in digests}:
             errors = [part.status.message for part in answer.responses if part.status.code]
-            raise ServerError(f"the server does not store what it is sent: {(errors or [''])[0]}")
+            raise ServerError(f"the server does not store what it gets: {(errors or [''])[0]}")
 
     def _write(self, digest: Digest, content: bytes) -> None:
         name = f"{self._prefix}uploads/{uuid.uuid4()}/blobs/{digest.hash}/{digest.size_bytes}"
@@ -157,7 +156,7 @@ class Storage:
 
         answer = self._connection.write(requests, self._left_s())
         if answer.committed_size not in (len(content), -1):
-            raise ServerError("the server does not store what it is sent")
+            raise ServerError("the server does not store what it gets")
 
 
 def read_stream(connection: Connection, request: Message, within_s: float, most: int) -> bytes:
@@ -170,7 +169,7 @@ def read_stream(connection: Connection, request: Message, within_s: float, most:
             size += len(answer.data)
             if size > most:
                 call.cancel()
-                raise ServerError("the server sends more than it has announced")
+                raise ServerError("the server sends more than it announced")
     except grpc.RpcError as error:
         raise ServerError.of(error) from error
     return b"".join(parts)

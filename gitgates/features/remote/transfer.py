@@ -5,8 +5,8 @@ checks that what is stored there is an `ActionResult`, so an entry is one, with 
 `stdout_raw`. Source: the pages "Remote caching" of Bazel and README of bazel-remote;
 remote_execution.proto of the Remote Execution API, version 2.
 
-The child is ended from outside when time is up, so nothing here has a time limit. It never follows
-a redirect, and asks for nothing compressed.
+The parent ends this process when time is up, so nothing here has a time limit. It never follows a
+redirect, and never asks for compressed answers.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _STALE = (
 
 
 class TransferError(Exception):
-    """Why the server, or the configuration for it, is of no use: a message for people."""
+    """Why the server, or its configuration, cannot be used: a message for people."""
 
 
 class _EntryError(Exception):
-    """Why one answer is of no use."""
+    """Why one answer cannot be used."""
 
 
 def main() -> None:
@@ -108,7 +108,7 @@ class _Site:
         self._context = tls_context(server) if parts.scheme == "https" else None
         password = _authorization(server, self._host)
         if password and not self._context and self._host not in _LOOPBACK:
-            raise TransferError("the password that netrc has for it is only sent over https")
+            raise TransferError("its password from netrc is sent only over https")
         self._headers = {"User-Agent": "gitgates", **password}
         self._proxy = _proxy(parts.scheme, parts.netloc)
         if self._proxy and not self._context:
@@ -130,7 +130,7 @@ class _Site:
     ) -> bytes:
         """Return the entry of a key; empty if there is none, or it was written.
 
-        Raises: _EntryError; TransferError, OSError, HTTPException if the server is of no use.
+        Raises: _EntryError; TransferError, OSError, HTTPException if the server cannot be used.
         """
         if len(entry) > MOST_BYTES:
             raise _EntryError("not written: longer than 1 MiB")
@@ -143,7 +143,7 @@ class _Site:
                 raise
             return self._ask(connection, method, key, entry)
         except _EntryError:
-            connection.close()  # what follows on it need not be the next answer
+            connection.close()  # what follows may not be the next answer
             raise
 
     def _ask(
@@ -159,7 +159,7 @@ class _Site:
         response = connection.getresponse()
         is_read = method == "GET" and response.status == http.client.OK
         if is_read and response.headers.get("Content-Encoding", "identity") != "identity":
-            raise _EntryError("its answer is compressed, which was not asked for")
+            raise _EntryError("its answer is compressed, although that was not requested")
         if is_read and (response.length or 0) > MOST_BYTES:
             raise _EntryError("its entry is longer than 1 MiB")
         message = response.read(MOST_BYTES + 1)
@@ -187,7 +187,7 @@ def wrapped(envelope: bytes) -> bytes:
 
 
 def unwrapped(message: bytes) -> bytes:
-    """Return the standard output of an ActionResult, which may have other fields beside it.
+    """Return the standard output of an ActionResult, which may have other fields.
 
     Raises: _EntryError if it is not an ActionResult, or has no standard output.
     """
@@ -207,7 +207,7 @@ def unwrapped(message: bytes) -> bytes:
 
 
 def _length(message: bytes, at: int, wire_type: int) -> tuple[int, int]:
-    """Return how long the value of a field is, and where it begins. Raises: IndexError."""
+    """Return the length of a field's value, and where it begins. Raises: IndexError."""
     match wire_type:
         case 0:
             return 0, _varint(message, at)[1]
@@ -233,7 +233,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def tls_context(server: Server) -> ssl.SSLContext:
-    """Return the context of TLS with the configured certificates. Raises: TransferError."""
+    """Return a TLS context with the configured certificates. Raises: TransferError."""
     for name in ("ca", "cert", "key"):
         _require(name, getattr(server, name))
     try:
@@ -241,7 +241,7 @@ def tls_context(server: Server) -> ssl.SSLContext:
     except (ssl.SSLError, ValueError):
         raise TransferError(f"`ca`: there are no certificates in {server.ca}") from None
     if server.key and not server.cert:
-        raise TransferError("`key`: there is no `cert` for it")
+        raise TransferError("`key`: has no `cert`")
     if server.cert:
         try:
             # Without the last argument, OpenSSL asks on the terminal.
@@ -262,7 +262,7 @@ def _require(name: str, path_abs: str) -> None:
 
 
 def _authorization(server: Server, host: str) -> dict[str, str]:
-    """Return the header for a server that netrc names; `default` there is for no server of ours."""
+    """Return the header for a server that netrc names; its `default` entry is not used."""
     if server.needs_netrc:
         _require("netrc", server.netrc)
     elif not os.path.isfile(server.netrc):
@@ -294,7 +294,7 @@ def _proxy(scheme: str, host: str) -> urllib.parse.SplitResult | None:
         if parts.scheme == "http" and parts.hostname and parts.port != 0:
             return parts
     except ValueError:
-        pass  # its port is none
+        pass  # its port is invalid
     raise TransferError(f"{scheme}_proxy: expected a URL such as http://HOST:PORT")
 
 
@@ -306,7 +306,7 @@ def _proxy_authorization(proxy: urllib.parse.SplitResult) -> dict[str, str]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a server is of no use, without quoting it."""
+    """Return why a server cannot be used, without quoting it."""
     match error:
         case TransferError():
             text = str(error)

@@ -1,8 +1,8 @@
 """The files of a gate as the Remote Execution API has them: a tree of `Directory` messages.
 
-It is made from what the gate would see here, not from git's objects: files on disk may have been
-converted, and a gate judges those. A message is a few fields, which are written here, so that this
-needs no package; a test compares them with those of the published protos.
+It is made from the files on disk, which a gate would see here, not from git's objects: git may have
+converted them. A message has a few fields, which are encoded here, so that no package is needed; a
+test compares them with the published protos.
 
 Source: build.bazel.remote.execution.v2, remote_execution.proto; the encoding of protocol buffers.
 """
@@ -32,10 +32,10 @@ _HASH = b"\x0a\x40"  # with its length, which is always 64
 _HASH_BYTES = 66
 _LARGEST_SMALL = 0x7F
 _SMALL = [bytes((number,)) for number in range(_LARGEST_SMALL + 1)]
-_BY_OWNER = 0o100  # the bit of the mode that says so
+_BY_OWNER = 0o100  # the mode bit
 
 
-class Digest(NamedTuple):  # of which there are too many for a Record
+class Digest(NamedTuple):  # there are too many for a Record
     """What identifies a blob."""
 
     hash: str  # SHA-256, as hex digits
@@ -43,14 +43,14 @@ class Digest(NamedTuple):  # of which there are too many for a Record
 
 
 class InputRoot(Record):
-    """All that a gate gets: a tree of directories, and where the files in it are."""
+    """Everything that a gate gets: a tree of directories, and where its files are."""
 
     digest: Digest  # of the root's `Directory`
     directories: Mapping[Digest, bytes]  # each `Directory`, serialized
     files: Mapping[Digest, str]  # the absolute path of one file with that content
     expected: frozenset[str] = frozenset()  # files that look like secrets and may be sent
     paths: Container[str] = ()  # of all files and links
-    links: tuple[str, ...] = ()  # paths of links to absolute paths, which the server has to allow
+    links: tuple[str, ...] = ()  # paths of links to absolute paths, which the server must allow
 
     def blob(self, digest: Digest) -> bytes:
         """Return what to upload: a directory, or a file, which is checked before it is sent.
@@ -63,7 +63,7 @@ class InputRoot(Record):
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
             content = file.read()
         if digest_of(content) != digest:
-            raise InputsError(f"`{path_abs}` changed while it was to be sent", "Run it again.")
+            raise InputsError(f"`{path_abs}` changed before it was sent", "Run it again.")
         if path_abs not in self.expected and (what := secret_in(content)):
             raise InputsError.of_secret(path_abs, what)
         return content
@@ -85,9 +85,9 @@ def input_root(
 ) -> InputRoot:
     """Return the files that a gate sees in `root_abs`, the working tree or a private checkout.
 
-    `patterns`: which of those that git does not ignore; (): all. `more`: files, and folders that
-    git ignores. `paths`: more that it does not. All are relative to the root. `not_secret`:
-    patterns of files that look like secrets and may be sent.
+    `patterns`: select from the files that git does not ignore; (): all. `more`: files and folders
+    that git ignores. `paths`: more files that it does not ignore. All are relative to the root.
+    `not_secret`: patterns of files that may be sent although they look like secrets.
 
     Raises: InputsError if something cannot be sent, or looks like a secret; GitgatesError, OSError
     if the files cannot be read.
@@ -127,7 +127,7 @@ class _Directories:
 
     def __init__(self) -> None:
         self._nodes: dict[str, list[list[bytes]]] = {"": [[], []]}  # folder → files, links
-        self._folders: dict[str, list[str]] = {"": []}  # → names of those in it
+        self._folders: dict[str, list[str]] = {"": []}  # folder → names of its folders
 
     def add_file(self, path: str, state: FileState) -> Digest:
         (mode, size, *_times), _identity, sha256 = state
@@ -147,7 +147,7 @@ class _Directories:
         nodes[1].append(_field(_THIRD, node))
 
     def write(self, folder: str, directories: dict[Digest, bytes]) -> Digest:
-        """Return the digest of a folder; it and all below it are in `directories` then."""
+        """Add a folder and everything below it to `directories`; return its digest."""
         files, links = self._nodes[folder]
         nodes = []
         for name in sorted(self._folders[folder]):

@@ -1,8 +1,8 @@
 """The cache of verdicts for one run: what a server answers in at most two seconds.
 
-A child process talks to the server, because nothing else can interrupt, say, the lookup of a name.
-Answers that it has read whole count, and whatever goes wrong is a miss, with one line that says
-why. Nothing here is verified: the caller does that, and also whether an entry is about the key.
+A child process talks to the server, because nothing else can interrupt a name lookup, for example.
+Complete answers count, and whatever goes wrong is a miss, with one line that says why. Nothing here
+is verified: the caller does that, and checks that an entry belongs to the key.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 BUDGET_S = 2.0  # for all calls of a run
-DOWN_S = 30.0  # how long a server that has answered nothing is not asked
+DOWN_S = 30.0  # how long a server that did not answer is not asked
 _MOST_BYTES = 64 << 20  # of all answers: they are kept in memory
 _CHILD = "gitgates.features.remote.transfer"
 _LENGTH_BYTES = 4
 
 
 class Server(Record):
-    """Where the entries are, and the files that are needed to connect; absolute, or empty."""
+    """Where the entries are, and absolute paths of the files needed to connect, or empty."""
 
     url: str
     ca: str = ""
@@ -41,7 +41,7 @@ class Server(Record):
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any], root_abs: str, env: Mapping[str, str]) -> Server:
-        """Return what the table of the configuration says."""
+        """Return the server that the configuration's table describes."""
         netrc = table["netrc"] or env.get("NETRC", "")
         paths = {name: table[name] for name in ("ca", "cert", "key")}
         paths["netrc"] = netrc or "~/.netrc"
@@ -53,7 +53,7 @@ class Server(Record):
 
 
 class VerdictCache:
-    """Entries by key, for one run. No call raises, and all of them take two seconds at most."""
+    """Entries by key, for one run. No call raises; all together take at most two seconds."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class VerdictCache:
         self._server, self._env, self._say = server, env, say
         self.writes = writes and bool(server.url)
         self.problem = ""  # what went wrong first, for people
-        self._down_abs = down_abs  # a file that remembers a server that is down; empty: none does
+        self._down_abs = down_abs  # a file that remembers that the server is down; empty: no file
         self._is_over = not server.url
         self._left_s = BUDGET_S
         self._child: _Child | None = None
@@ -75,7 +75,7 @@ class VerdictCache:
         self._answers = 0
 
     def start(self) -> None:
-        """Start the child, which takes a moment, before it is known what to ask."""
+        """Start the child, which takes a moment, before the keys are known."""
         if self._is_over or self._is_down():
             return
         try:
@@ -84,7 +84,7 @@ class VerdictCache:
             self._end(str(error))
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return key → entry of those that the server has; they are not verified."""
+        """Return key → entry, unverified, for the keys that the server has."""
         keys = list(dict.fromkeys(keys))
         for kind, key, entry in self._exchange(
             [("GET", k, b"") for k in keys if k not in self._known]
@@ -94,7 +94,7 @@ class VerdictCache:
         return {key: entry for key in keys if (entry := self._known.get(key, b""))}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Write entries, if this run may, as far as there is time. Call this last."""
+        """Write entries, if this run may and while there is time. Call this last."""
         if self.writes:
             self._known |= entries
             for _written in self._exchange([("PUT", key, entry) for key, entry in entries.items()]):
@@ -132,7 +132,7 @@ class VerdictCache:
             self._left_s -= time.monotonic() - began_s
 
     def _is_down(self) -> bool:
-        """Return whether the server failed for another run a moment ago, and say so."""
+        """Return whether the server has just failed for another run; report it."""
         if self._child or not self._down_abs:
             return False
         match read_cached(self._down_abs):
@@ -144,7 +144,7 @@ class VerdictCache:
         return self._is_over
 
     def _end(self, why: str) -> None:
-        """Ask no more in this run; if nothing was answered, nor in the next ones for a while."""
+        """Stop asking in this run and, if nothing was answered, in the next runs for a while."""
         self._is_over = True
         self.close()
         if not self._answers and self._down_abs:
@@ -172,7 +172,7 @@ class _Child:
     def ask(
         self, requests: list[tuple[str, str, bytes]], until_s: float
     ) -> Iterator[tuple[str, str, bytes]]:
-        """Yield an answer to each request, in any order, or one that says why there are no more.
+        """Yield an answer to each request, in any order, or one that says why no more will come.
 
         Raises: TimeoutError if time is up; EOFError, OSError if the child has ended.
         """
@@ -201,7 +201,7 @@ class _Child:
                     yield answer
 
     def _send(self) -> bool:
-        """Send what the pipe takes; return whether there is more, and somebody to take it."""
+        """Send what the pipe takes; return whether there is more to send."""
         try:
             del self._unsent[: os.write(self._process.in_fd, self._unsent)]
         except BrokenPipeError:  # its last answer says why
@@ -209,7 +209,7 @@ class _Child:
         return bool(self._unsent)
 
     def _whole(self) -> Iterator[tuple[str, str, bytes]]:
-        """Yield the answers that have come whole."""
+        """Yield the complete answers."""
         while len(self._unread) >= _LENGTH_BYTES:
             end = _LENGTH_BYTES + int.from_bytes(self._unread[:_LENGTH_BYTES], "big")
             if len(self._unread) < end:

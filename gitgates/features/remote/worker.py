@@ -1,8 +1,8 @@
 """The process that runs a run's gates on the server, each in a thread: see gates.py.
 
-Requests arrive on a socket, its standard input; it ends when that is closed. Each is two file
-descriptors: a file with the request, and the write end of a pipe for the output. If nobody reads
-that pipe any more, the gate is cancelled on the server.
+Requests arrive on a socket, its standard input, and it ends when that closes. Each request is two
+file descriptors: a file with the request, and the write end of a pipe for the output. When nobody
+reads that pipe any more, the gate is cancelled on the server.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Life:
     def __init__(self, output_fd: int, is_ended: threading.Event) -> None:
         self._is_ended = is_ended
         self._poll = select.poll()
-        self._poll.register(output_fd, 0)  # which tells that nobody reads it
+        self._poll.register(output_fd, 0)  # reports when nobody reads it
 
     def is_over(self) -> bool:
         """Return whether the gate must be cancelled."""
@@ -66,11 +66,11 @@ def main() -> None:
     until = time.monotonic() + _CANCEL_S
     for thread in threads:
         thread.join(max(until - time.monotonic(), 0))
-    os._exit(0)  # threads of gRPC are not waited for
+    os._exit(0)  # does not wait for gRPC's threads
 
 
 def _received_fds(asked: socket.socket) -> tuple[int, ...]:
-    """Return the descriptors of the next request, which no child inherits; none at the end."""
+    """Return the next request's descriptors, which no child inherits; none at the end."""
     flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
     parts = asked.recvmsg(1, socket.CMSG_SPACE(2 * FD_BYTES), flags)[1]
     fds = memoryview(b"".join(content for _level, _kind, content in parts)).cast("i")
@@ -107,7 +107,7 @@ def _end_of(request: GateRequest, output_fd: int, life: _Life, notes: list[str])
 
 
 class _Shared:
-    """What a run's gates have in common: the connection, and trees of inputs."""
+    """What a run's gates share: the connection, and trees of inputs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -115,7 +115,7 @@ class _Shared:
         self._roots: dict[object, tuple[float, InputRoot]] = {}
 
     def connection(self, table: Mapping[str, Any], root_abs: str) -> Connection:
-        """Return the connection. Raises: GitgatesError for a file of the configuration."""
+        """Return the connection. Raises: GitgatesError if a configured file cannot be read."""
         from gitgates.features.remote.connection import Connection  # it may not be installed
 
         with self._lock:
@@ -123,7 +123,7 @@ class _Shared:
             return self._connection
 
     def input_root(self, repo: Repo, request: GateRequest, gate: Gate) -> InputRoot:
-        """Return the files as they are at a moment after the start of this call.
+        """Return the files as they are at some moment after this call began.
 
         Raises: InputsError if something is not sent; GitgatesError, OSError.
         """

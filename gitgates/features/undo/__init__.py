@@ -1,1 +1,1 @@
-"""Save points: what agents change is recorded, and can be undone and redone."""
+"""Save points: agents' changes are recorded, and can be undone and redone."""

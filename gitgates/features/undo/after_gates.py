@@ -1,4 +1,4 @@
-"""The policy that records what a turn's end finds, and removes old save points."""
+"""The policy that records the state at a turn's end, and removes old save points."""
 
 from __future__ import annotations
 

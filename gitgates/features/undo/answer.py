@@ -1,6 +1,6 @@
-"""The answer to a shell command before it runs: the person is asked, or it is refused.
+"""Answer a shell command before it runs: ask the person, or refuse it.
 
-It follows the rules `lost_work` and `destructive` of `[tool.gitgates.guard]`.
+The answer follows the rules `lost_work` and `destructive` of `[tool.gitgates.guard]`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OFF, SAVE, ASK, DENY = _ANSWERS = ("off", "save", "ask", "deny")  # from the mil
 _UNDO = "gitgates undo"
 _LONGEST = 120  # characters of a command that are shown
 _MOST_SHOWN = 3  # paths
-_OF_STATUS = {b"??": table.UNTRACKED, b"!!": table.IGNORED}
+_KIND_OF_STATUS = {b"??": table.UNTRACKED, b"!!": table.IGNORED}
 _OF_FILES = {table.TRACKED, table.INDEX, table.UNTRACKED, table.IGNORED}
 
 
@@ -53,7 +53,7 @@ class _Loss(Record):
 
 
 def answer(command: str, place: Surroundings, config: Config) -> Answer | None:
-    """Return the question about a shell command, or its refusal; None: it may run.
+    """Return the question about a shell command, or its refusal; None if it may run.
 
     Raises: GitError if git does not exist.
     """
@@ -83,9 +83,9 @@ def answer(command: str, place: Surroundings, config: Config) -> Answer | None:
 
 
 def _action(threat: Threat, setting: Any, *, is_unsavable: bool, saves: bool) -> str:  # noqa: ANN401 - a word, or pairs of patterns
-    """Return the answer: as configured, but what cannot be saved is asked about.
+    """Return the configured answer, except that what cannot be saved is asked about.
 
-    `saves`: save points are taken at all.
+    `saves`: whether save points are taken.
     """
     chosen = setting if isinstance(setting, str) else SAVE
     call = call_of(threat.words)
@@ -101,7 +101,7 @@ def _action(threat: Threat, setting: Any, *, is_unsavable: bool, saves: bool) ->
 
 
 def _is_at_stake(threat: Threat, place: Surroundings, cwd_abs: str) -> bool:
-    """Return whether a command destroys anything that no commit holds."""
+    """Return whether a command destroys anything that no commit has."""
     takes, paths = {*threat.takes} - {table.BROUGHT}, list[str]()
     if not threat.takes:
         takes, paths = _OF_FILES, [path for path in threat.paths if UNKNOWN not in path]
@@ -112,7 +112,7 @@ def _is_at_stake(threat: Threat, place: Surroundings, cwd_abs: str) -> bool:
     ask = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored=matching")
     git = place.repo.git._replace(cwd_abs=os.path.join(cwd_abs, threat.folder))
     lines = git.ask("--no-literal-pathspecs", *ask, "--", *paths).stdout.split(b"\0")
-    kinds = {_OF_STATUS.get(line[:2], table.TRACKED) for line in lines if line}
+    kinds = {_KIND_OF_STATUS.get(line[:2], table.TRACKED) for line in lines if line}
     takes |= {table.TRACKED} if table.INDEX in takes else set()
     return not kinds.isdisjoint(takes)
 
@@ -155,13 +155,13 @@ def _destructive(commands: tuple[SimpleCommand, ...], place: Surroundings) -> An
     return None
 
 
-_MOST_GLOBALS = 2  # operands before the words of a row: values of options such as `-n NAMESPACE`
+_MOST_GLOBALS = 2  # operands before a row's words: values of options such as `-n NAMESPACE`
 _USUAL = ("main", "master", "trunk")  # names of default branches, if git knows of none
 
 
 @functools.cache
 def data() -> dict[str, Any]:
-    """Return what `destructive.toml` holds."""
+    """Return the content of `destructive.toml`."""
     import tomllib  # most commands threaten nothing
 
     with open(os.path.join(os.path.dirname(__file__), "destructive.toml"), "rb") as file:
@@ -169,7 +169,7 @@ def data() -> dict[str, Any]:
 
 
 def destroyed(command: SimpleCommand, git: Git) -> str:
-    """Return what a command destroys beyond return, or changes elsewhere; empty if nothing."""
+    """Return what a command destroys for good, or changes elsewhere; empty if nothing."""
     words = command.words
     program = os.path.basename(words[0]) if words else ""
     rows = (row for row in data()["command"] if _has_program(row, program))

@@ -1,4 +1,4 @@
-"""`gitgates undo`: list the save points, select some of them, and go back."""
+"""`gitgates undo`: list save points, select some, and undo them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Request(Record):
 
 
 def options_of_undo(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that undo and redo have in common."""
+    """Add the options that undo and redo share."""
     for option in (
         format_option,
         click.option("--caller", hidden=True, default=""),
@@ -83,12 +83,16 @@ def options_of_undo(function: Callable[..., int]) -> Callable[..., int]:
 @click.command("undo")
 @click.argument("words", metavar="[ID] [PATH]...", nargs=-1)
 @click.option("--last", is_flag=True, help="Undo only an agent's last change.")
-@click.option("--prompt", metavar="N", type=click.IntRange(min=1), help="Undo all since prompt N.")
-@click.option("--turn", is_flag=True, help="Undo what the calling agent has changed in its turn.")
+@click.option(
+    "--prompt", metavar="N", type=click.IntRange(min=1), help="Undo everything since prompt N."
+)
+@click.option(
+    "--turn", is_flag=True, help="Undo what the calling agent has changed in its current turn."
+)
 @click.option("--session", metavar="S", default="", help="Undo what this session has changed.")
 @click.option("--agent", metavar="A", default="", help="Undo what this sub-agent has changed.")
 @click.option(
-    "--all", "shows_all", is_flag=True, help="List all save points, not only the last 30."
+    "--all", "shows_all", is_flag=True, help="List all save points, not only the newest 30."
 )
 @options_of_undo
 def command(  # noqa: PLR0913 - its options
@@ -109,13 +113,14 @@ def command(  # noqa: PLR0913 - its options
 ) -> int:
     """List what agents have changed, and undo it.
 
-    Without ID and options: a list, the newest first. With an ID: undo that change and what the same
-    session has changed since. PATH limits it to these files and folders. What somebody else has
-    changed since is merged or, in a conflict, kept next to it and reported. An undo can be undone:
-    gitgates redo.
+    Without ID and options, prints a list, newest first. With an ID, undoes that change and what the
+    same session has changed since. PATH limits this to files and folders. Later changes by others
+    are merged or, if they conflict, kept next to the file and reported. To undo an undo: gitgates
+    redo.
 
-    Deleted branches and stash entries come back. The index, HEAD and moved branches stay, unless
-    --index and --branch are given: commits that these move away are in refs/gitgates/undone.
+    Deleted branches and stash entries come back. The index, HEAD and moved branches stay as they
+    are without --index and --branch. Commits that --branch moves away from are kept in
+    refs/gitgates/undone.
     """
     repo = current_repo()
     number = _id_of(words)
@@ -145,7 +150,7 @@ def command(  # noqa: PLR0913 - its options
 
 @contextmanager
 def begun(repo: Repo) -> Iterator[Limits]:
-    """Finish an undo that was killed, and say so; record what has changed. Yield the limits.
+    """Finish and report a killed undo; record what has changed. Yield the limits.
 
     Raises: as `put_back.finish`, `put_back.locked` and `files.points.record`.
     """
@@ -167,7 +172,7 @@ def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -
         raise errors.StateError("the last save point is damaged")
     plan = undoing.plan(moments, moments.of(present), wanted, request.paths)
     if plan.unknown_paths:
-        what = f"`{visible_line(plan.unknown_paths[0])}`: none of the changes to undo touches it"
+        what = f"`{visible_line(plan.unknown_paths[0])}`: no change to undo touches it"
         raise errors.UsageError(what, "To see what changed: gitgates undo ID --dry-run")
     targets = plan.targets
     done = {path: _what(target) for path, target in sorted(targets.items())}
@@ -200,7 +205,7 @@ def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -
         text, again = f"redone: the last undo is undone, {files}", "to undo again"
     else:
         text, again = f"undone: {counted(len(wanted), 'change')}, {files}", "to redo"
-    if point:  # an undo of an undo is no undo to redo
+    if point:  # undoing an undo leaves nothing to redo
         verb = f"undo {point.number}" if wanted[0].author.kind == UNDO else "redo"
         text += f"; {again}: gitgates {verb}"
     click.echo(text)
@@ -220,13 +225,13 @@ def _id_of(words: tuple[str, ...]) -> int:
 def _calling_turn(repo: Repo, caller: str) -> OwnTurn:
     own = current_turn(repo, caller)
     if own is None:
-        what = "--turn: it is not known which session calls"
+        what = "--turn: the calling session is not known"
         raise errors.UsageError(what, "Name the prompt: --prompt N")
     return own
 
 
 def _require_one(chosen: list[str], *, session: str, agent: str) -> None:
-    """Check that a command names in one way only what to undo."""
+    """Check that a command names what to undo in only one way."""
     if len(chosen) > 1:
         what = f"{chosen[0]} and {chosen[1]} exclude each other"
         raise errors.UsageError(what, "Give one of them. A path that is a number: ./3")
@@ -247,7 +252,7 @@ def _require_owner(repo: Repo, wanted: list[Point], caller: str, token: str) -> 
 def _relative(repo: Repo, path: str) -> str:
     inside = repo.relative(os.path.join(os.getcwd(), path))
     if inside == ".." or inside.startswith("../"):
-        raise errors.UsageError(f"{path}: is outside of the repository {repo.root_abs}")
+        raise errors.UsageError(f"{path}: is outside the repository {repo.root_abs}")
     return "" if inside == "." else inside
 
 
@@ -296,12 +301,12 @@ def _list(repo: Repo, fmt: str, *, shows_all: bool = False) -> int:
         lines.append((*columns, plain_line(what, _LONGEST), row["changed"], undone))
     sys.stdout.write(table(lines, right=(0,)))
     if len(shown) < len(listed):
-        click.echo(f"{len(listed) - len(shown)} older ones: gitgates undo --all")
+        click.echo(f"{len(listed) - len(shown)} older save points: gitgates undo --all")
     return errors.OK
 
 
 def _row(moments: Moments, point: Point, *, is_undone: bool) -> dict[str, Any]:
-    """Return a point as it is shown, also one whose objects are damaged."""
+    """Return a point for display, even if its objects are damaged."""
     author, facts, session = point.author, point.facts, session_of(point)
     names: Iterable[str] = ()
     added = removed = 0
@@ -351,7 +356,7 @@ def _other_parts(before: Moment, after: Moment) -> list[str]:
 
 
 def _counted_lines(repo: Repo, before: Moment, after: Moment) -> tuple[int, int]:
-    """Return how many lines were added and removed, ignored files aside."""
+    """Return how many lines were added and removed, without ignored files."""
     if before.point.tree == after.point.tree:
         return 0, 0
     ask = ("diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
@@ -364,7 +369,7 @@ def _counted_lines(repo: Repo, before: Moment, after: Moment) -> tuple[int, int]
 
 
 class Selection(Record):
-    """What a command line asks for; empty: nothing."""
+    """What a command line selects; empty: nothing."""
 
     id: int = 0
     prompt: int = 0
@@ -379,8 +384,8 @@ class Selection(Record):
 def selected(points: list[Point], selection: Selection) -> list[Point]:
     """Return the points to undo, the oldest first.
 
-    From a point or a prompt on, these are all changes by its session since. Somebody else's point
-    is undone alone, and only by its id.
+    An id or a prompt selects that change and all later ones by the same session. Somebody else's
+    point is undone alone, and only by its id.
 
     Raises: UsageError if there is none.
     """
@@ -398,7 +403,9 @@ def selected(points: list[Point], selection: Selection) -> list[Point]:
     session = session_of(found[-1])
     if len(set(map(session_of, found))) > 1 and selection.session:
         names = ", ".join(sorted(set(map(session_of, found))))
-        raise UsageError(f"--session {selection.session} means several: {names}", "Write it whole.")
+        raise UsageError(
+            f"--session {selection.session} means several sessions: {names}", "Write it in full."
+        )
     if selection.last:
         return found[-1:]
     found = [point for point in found if session_of(point) == session]
@@ -413,7 +420,7 @@ def selected(points: list[Point], selection: Selection) -> list[Point]:
 
 
 def last_undo(points: list[Point]) -> list[Point]:
-    """Return the last undo that was not undone itself, as a list.
+    """Return the last undo that was not itself undone, as a list.
 
     Raises: UsageError if there is none.
     """
@@ -440,7 +447,7 @@ def _since_id(points: list[Point], point_id: int) -> list[Point]:
         return [first]
     can = undoable(points)
     if first not in can:
-        raise UsageError(f"save point {point_id} is undone already", "To undo that: gitgates redo")
+        raise UsageError(f"save point {point_id} is already undone", "To undo that: gitgates redo")
     if first.author.kind == UNDO:
         return [first]
     return [
@@ -462,7 +469,7 @@ class OwnTurn(Record):
 
 
 def current_turn(repo: Repo, nonce: str) -> OwnTurn | None:
-    """Return the caller's turn, by what the command was given before it ran; None: unknown.
+    """Return the caller's turn, by the nonce that a hook added to the command; None: unknown.
 
     Raises: UsageError, StateError as `identify`.
     """

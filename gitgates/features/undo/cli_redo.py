@@ -23,9 +23,9 @@ def command(
     caller: str,  # noqa: ARG001 - every call of an agent has it
     fmt: str,
 ) -> int:
-    """Undo the last undo: the files are as they were before it.
+    """Undo the last undo: restore the files to their state before it.
 
-    What somebody has changed since is merged or kept, as with `gitgates undo`.
+    Later changes by others are merged or kept, as with `gitgates undo`.
     """
     repo = current_repo()
     if not dry_run and (is_called_by_agent(repo.env) or token):

@@ -1,6 +1,6 @@
-"""Put back what git keeps beside files: stash entries, branches, HEAD, the index, its commands.
+"""Put back git's own state: stash entries, branches, HEAD, the index, unfinished commands.
 
-What somebody else has changed since stays, and is named.
+What others have changed since stays, and is reported.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _WITH_HEAD = ("rebase-merge", "rebase-apply", "sequencer")
 
 
 class Wish(Record):
-    """What an undo puts back, beside files."""
+    """What an undo puts back besides files."""
 
     with_index: bool = False
     with_branch: bool = False  # HEAD, and the branches that were moved
 
 
 class GitBack:
-    """What points have changed in all that git keeps beside files, and how it comes back."""
+    """What points have changed in git's own state, and how to put it back."""
 
     def __init__(self, moments: Moments, undone: list[Point], wish: Wish) -> None:
         self._moments = moments
@@ -56,9 +56,9 @@ class GitBack:
         of: Callable[[Moment], Mapping[str, _Value]],
         but: Collection[str] = (),
     ) -> tuple[dict[str, _Value], set[str]]:
-        """Return name → value as it will be, and the names that others have changed since.
+        """Return name → value after the undo, and the names that others have changed since.
 
-        `of` returns those of a moment; `but` are names that others have changed, too.
+        `of` returns a moment's values; `but`: more names that others have changed.
         """
         wanted, others = dict(now), set[str]()
         for before, after in self._steps:
@@ -91,7 +91,8 @@ class GitBack:
     def branches(self) -> list[str]:
         """Restore missing branches; on request, move the others back as well.
 
-        What somebody else has moved since stays, and what another worktree has checked out.
+        Branches that others have moved since stay, and so do those that other worktrees have
+        checked out.
         """
         ask = ("for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", "refs/heads")
         present, used, notes = dict[str, str](), dict[str, str](), list[str]()
@@ -104,7 +105,7 @@ class GitBack:
                 self._bring([self._steps[-1][0].state.refs.get(ref, "")])
                 left = self._steps[0][1].state.refs.get(ref, "")
                 commits = self._commits_between(left, now) if left else ""
-                what = f" has got {commits}" if commits else " was moved"
+                what = f" has new commits ({commits})" if commits else " was moved"
                 notes.append(f"`{name}`{what} since, and stays at {now[:_SHOWN]}")
             elif now != commit:
                 self._bring([commit])
@@ -129,7 +130,7 @@ class GitBack:
         return [f"`{name}` is back at {commit[:_SHOWN]}; {now[:_SHOWN]} is in {kept}"]
 
     def _commits_between(self, old: str, new: str) -> str:
-        """Return a branch's new commits, as a text; empty if there are none."""
+        """Return a branch's new commits as text; empty if there are none."""
         git = self._repo.git
         log = git.ask("log", "--format=%h %s", "--max-count=6", f"{old}..{new}", "--")
         lines = os.fsdecode(log.stdout).splitlines()
@@ -156,7 +157,7 @@ class GitBack:
             git.out("update-ref", "--no-deref", "-m", "gitgates undo", "HEAD", place)
         return [f"HEAD is at {shown} again"]
 
-    # Commands of git that wait to be continued
+    # Unfinished git commands
 
     def waiting(self) -> list[str]:
         """Restore or remove git's state of a merge: otherwise the next commit would differ."""
@@ -167,7 +168,7 @@ class GitBack:
             return []
         if not self._wish.with_branch and any(name.startswith(_WITH_HEAD) for name in changed):
             what = "begun" if len(now) > len(wanted) else "ended"
-            return [f"a rebase or the like was {what}; to go back to before it: --branch"]
+            return [f"a rebase or similar command was {what}; to undo that: --branch"]
         for name in changed:
             path_abs = f"{self._repo.git_dir_abs}/{name}"
             if name in wanted:
@@ -179,7 +180,7 @@ class GitBack:
             if not any(each.startswith(name) for each in wanted):
                 _remove_folder(f"{self._repo.git_dir_abs}/{name}")
         names = sorted({name.partition("/")[0] for name in changed} & {*WAITING})
-        return [f"put back of a command of git that waits to be continued: {', '.join(names)}"]
+        return [f"put back for an unfinished git command: {', '.join(names)}"]
 
     # The index
 
@@ -208,7 +209,7 @@ class GitBack:
         return [f"in the index, these were changed since, and stay: {names}"]
 
     def _committed_since(self) -> set[str]:
-        """Return the files that others' commits have changed since: in the index, they stay."""
+        """Return the files that others have committed since, which stay in the index."""
         before, after = self._steps[-1][0].point.head, self._steps[0][1].point.head
         if not after or self._repo.head in (after, before):
             return set()
@@ -216,7 +217,7 @@ class GitBack:
         return {*nul_split(self._repo.git.ask(*ask).stdout)}
 
     def _entries(self, moment: Moment) -> Mapping[str, tuple[str, ...]]:
-        """Return path → entries of an index that was saved."""
+        """Return path → entries of a saved index."""
         if not moment.state.index_blob:
             return {}
         copy_abs = f"{self._repo.state_abs}/undo.index"
@@ -232,7 +233,7 @@ class GitBack:
     # Objects
 
     def _bring(self, names: Iterable[str]) -> None:
-        """Return commits or trees, with all that they need, to the user's repository."""
+        """Copy commits or trees, with all that they need, to the user's repository."""
         git = self._repo.git
         missing = [
             name
@@ -259,7 +260,7 @@ def _by_path(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _remove_folder(folder_abs: str) -> None:
-    """Remove the empty folders left by what git kept."""
+    """Remove empty folders that git's state has left."""
     for above, _folders, _names in os.walk(folder_abs, topdown=False):
         try:
             os.rmdir(above)

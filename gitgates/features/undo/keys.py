@@ -13,8 +13,8 @@ _KEYS = (
         "Ignored files may take half of it."
     ),
     Key("max_file", v.SIZE, '"100 MiB"').meaning(
-        "Larger files are left out, unless they are as in the last commit. A command that "
-        "would destroy one asks first."
+        "Larger files are not saved, unless they are as in the last commit. Before a command "
+        "destroys one, the person is asked."
     ),
 )
 

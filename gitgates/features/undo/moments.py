@@ -1,4 +1,4 @@
-"""What a worktree held before and after each change that was recorded."""
+"""What a worktree contained before and after each recorded change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
 
-    # Type and permissions, and the blob; None: there is nothing.
+    # Type and permissions, and the blob; None: no file.
     Version: TypeAlias = tuple[int, str] | None
 
 _SUBMODULE = 0o160000
@@ -36,13 +36,13 @@ class PathChange(Record):
 
 
 class Moment(Record):
-    """A point, with all that it holds."""
+    """A save point, with everything that it has."""
 
     point: Point
     state: State
 
     def version(self, path: str, stored: Stored | None) -> Version:
-        """Return a version with its permissions; None for none, or that of a submodule."""
+        """Return a version with its permissions; None if there is none, or it is a submodule."""
         if stored is None or stored.mode == _SUBMODULE:
             return None
         if stat.S_ISLNK(stored.mode):
@@ -65,7 +65,7 @@ class Moments:
         return self._known[point.id]
 
     def before(self, point: Point) -> Moment:
-        """Return what there was before a change. Raises: StateError if that is damaged."""
+        """Return the moment before a change. Raises: StateError if it is damaged."""
         known = self._known.get(point.parent)
         parent = known.point if known else point_at(self.repo, point.parent)
         if parent is None:
@@ -98,7 +98,7 @@ class Moments:
     def versions(self, moment: Moment, paths: Iterable[str]) -> dict[str, Version]:
         """Return what paths were at a moment. Raises: GitError."""
         by_path: dict[str, Version] = dict.fromkeys(paths)
-        # In the order of trees: in another one, git leaves some out.
+        # In the order of trees: otherwise, git leaves some out.
         names, git = sorted(by_path, key=os.fsencode), Memory(self.repo).reading
         for tree in filter(None, (moment.point.ignored, moment.point.tree)):
             for start in range(0, len(names), _MOST_ARGS):  # arguments have a limit
@@ -112,9 +112,9 @@ class Moments:
 
 
 def recorded(repo: Repo) -> list[Point]:
-    """Return the changes that were recorded of a worktree, the oldest first.
+    """Return a worktree's recorded changes, the oldest first.
 
-    The first point is none: it is what there was. Raises: GitError.
+    The first point is not a change, but the state at the start. Raises: GitError.
     """
     return [point for point in points(repo) if point.parent]
 
@@ -123,7 +123,7 @@ def undoable(listed: Iterable[Point]) -> list[Point]:
     """Return the changes that can be undone: agents' changes and undos that are not undone yet."""
     every_point, undone = [*listed], set[int]()
     for point in reversed(every_point):
-        if point.number not in undone:  # an undo that was undone has undone nothing
+        if point.number not in undone:  # an undone undo counts for nothing
             undone |= {*point.facts.undoes}
     return [
         point
@@ -133,7 +133,7 @@ def undoable(listed: Iterable[Point]) -> list[Point]:
 
 
 def is_agents(point: Point) -> bool:
-    """Return whether an agent has made a change, or a gate in its session."""
+    """Return whether an agent made a change, or a gate in its session."""
     return bool(session_of(point)) or point.author.kind == SESSION
 
 
@@ -144,14 +144,14 @@ def session_of(point: Point) -> str:
 
 
 def agent_of(point: Point) -> str:
-    """Return the sub-agent that has made a change; empty: none."""
+    """Return the sub-agent that made a change; empty: none."""
     return point.author.agent if point.author.kind == SESSION else ""
 
 
 def changed_folders(
     moments: Moments, undone: Iterable[Point], paths: Mapping[str, object]
 ) -> dict[str, int]:
-    """Return folder → permissions to restore, for those that were not the usual ones.
+    """Return folder → permissions to restore, if they were unusual.
 
     `paths` are the files that come back. Raises: StateError.
     """

@@ -1,8 +1,8 @@
 """The policy that records save points around tools that may change files.
 
-Before a tool, changes are recorded as somebody else's; after it, as the tool's. If it has removed
-or overwritten what no commit has, the agent is told, with the way back; before it destroys what
-cannot be saved, the person is asked. Most tool calls change nothing, and leave no point.
+Before a tool, changes are recorded as somebody else's; after it, as the tool's. If the tool has
+removed or overwritten what no commit has, the agent is told how to get it back. Before it destroys
+what cannot be saved, the person is asked. Most tool calls change nothing, and leave no point.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if call.is_dry or not (is_on or payload.tool_kind == "shell"):
         return so_far
     if call.kind == "before-tool" and payload.tool_kind in ("shell", "ours"):
-        from gitgates.session.shell_commands import name_caller  # which may undo its turn
+        from gitgates.session.shell_commands import name_caller  # so that it may undo its own turn
 
         so_far = name_caller(call, so_far)
     if so_far.level >= BLOCK or so_far.final or _is_nothing(call):
@@ -72,7 +72,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _is_nothing(call: Call) -> bool:
-    """Return whether a command only reads, and its event would not close any open call."""
+    """Return whether a command only reads, and its event closes no open call."""
     if call.payload.tool_kind != "shell" or os.path.exists(f"{call.repo.state_abs}/recorder.calls"):
         return False
     from gitgates.session.reading import is_reading
@@ -81,7 +81,7 @@ def _is_nothing(call: Call) -> bool:
 
 
 def _asks(config: Config) -> bool:
-    """Return whether commands are asked about, or refused, also if no points are taken."""
+    """Return whether commands are asked about or refused even without save points."""
     return has_rules(config) and (
         setting_of(config, "lost_work") not in ("save", "off")
         or setting_of(config, "destructive") != "off"

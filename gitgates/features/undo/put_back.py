@@ -1,10 +1,10 @@
-"""Put a worktree's files, and what git keeps beside them, as an undo wants them.
+"""Carry out an undo: put back a worktree's files, and git's own state.
 
-The journal has what each path is and what it will be. Every step can be repeated, because an undo
-may be killed at any: `gitgates recover` finishes it. Nothing is renamed over a file, and nothing is
-removed that no state has: it is moved to `kept`, and named.
+The journal has each path's current and wanted version. Every step can be repeated, because an undo
+may be killed at any step: `gitgates recover` finishes it. Nothing is renamed over a file, and
+nothing that no save point has is removed: it is moved to `kept`, and reported.
 
-undo.journal   of one worktree, as long as an undo is under way
+undo.journal   one for each worktree, as long as an undo is under way
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from gitgates.files.look import Limits
     from gitgates.git.repo import Repo
 
-_ATTEMPTS = 20  # against a writer that writes the same path again and again
+_ATTEMPTS = 20  # in case somebody writes the same path again and again
 
 
 class Undo(Record):
-    """An undo: what it is for, and what to do. The fields of its journal."""
+    """An undo: what it undoes, and what to do. These are the journal's fields."""
 
     undone: tuple[str, ...] = ()  # the commits of the points
-    numbers: tuple[int, ...] = ()  # that are undone by it; none if only a part of them is
-    session: str = ""  # that undoes; empty: a person
-    what: str = ""  # in the list
+    numbers: tuple[int, ...] = ()  # of the undone points; none if it undoes only parts of them
+    session: str = ""  # which undoes; empty: a person
+    what: str = ""  # for the list
     targets: Mapping[str, Target] = {}
     folders: Mapping[str, int] = {}  # → permissions
     owners: Mapping[str, tuple[int, int]] = {}  # file → user, group
@@ -54,7 +54,8 @@ class Undo(Record):
 def put_back(repo: Repo, limits: Limits, undo: Undo) -> tuple[Point | None, list[str]]:
     """Carry out an undo; return its own point, and notes for the person.
 
-    Raises: StateError that names what could not be put back, when all else is; GitError, OSError.
+    Raises: StateError that names what could not be put back, after everything else was; GitError,
+    OSError.
     """
     targets = {path: tuple(target) for path, target in undo.targets.items()}
     plain = undo._replace(targets=targets, wish=tuple(undo.wish))  # type: ignore[arg-type]
@@ -66,7 +67,7 @@ def put_back(repo: Repo, limits: Limits, undo: Undo) -> tuple[Point | None, list
 def locked(
     repo: Repo, wait_s: float, say: Callable[[str], None] = lambda _text: None
 ) -> Iterator[None]:
-    """Keep gates from running in the worktree meanwhile. Raises: LockError, OSError."""
+    """Keep gates from running in the worktree. Raises: LockError, OSError."""
     lock = Lock(repo.state_abs)
     try:
         if not lock.acquire(alone=True, wait_s=wait_s, say=say):
@@ -77,12 +78,12 @@ def locked(
 
 
 def is_under_way(repo: Repo) -> bool:
-    """Return whether an undo was killed, and is not finished."""
+    """Return whether a killed undo is unfinished."""
     return os.path.exists(_journal_abs(repo))
 
 
 def finish(repo: Repo, limits: Limits) -> list[str]:
-    """Finish an undo that was killed; return notes. Raises: as `put_back`."""
+    """Finish a killed undo; return notes. Raises: as `put_back`."""
     if not is_under_way(repo):
         return []
     fields = read_cached(_journal_abs(repo))
@@ -95,7 +96,7 @@ def finish(repo: Repo, limits: Limits) -> list[str]:
     targets = {path: Target(*target) for path, target in undo.targets.items()}
     undo = undo._replace(targets=targets, wish=Wish(*undo.wish))
     _point, notes = _finish(repo, limits, undo)
-    return ["an undo was interrupted, and is finished now", *notes]
+    return ["an interrupted undo is now finished", *notes]
 
 
 def _journal_abs(repo: Repo) -> str:
@@ -128,7 +129,7 @@ def _finish(repo: Repo, limits: Limits, undo: Undo) -> tuple[Point | None, list[
 
 
 def _own_point(repo: Repo, undo: Undo) -> Point | None:
-    """Return the point of an undo that was killed after it was recorded; a redo is about that."""
+    """Return the point of an undo that was killed after recording it; a redo needs it."""
     last, began_s = latest(repo), os.stat(_journal_abs(repo)).st_mtime
     own = (UNDO, undo.session, undo.what, undo.numbers)
     if last is None or last.time_s < began_s:
@@ -138,7 +139,7 @@ def _own_point(repo: Repo, undo: Undo) -> Point | None:
 
 
 class _Files:
-    """The files of a worktree that is being put back."""
+    """The files of a worktree during an undo."""
 
     def __init__(self, repo: Repo, owners: Mapping[str, tuple[int, int]]) -> None:
         self._repo, self._owners = repo, owners
@@ -155,11 +156,11 @@ class _Files:
     def put_all(self, targets: Mapping[str, Target]) -> list[str]:
         """Put each path; return what could not be put back."""
         failed, put = list[str](), list[str]()
-        # What goes may be in the place of a folder.
+        # Removals first: a file may be in the place of a folder.
         for path in sorted(targets, key=lambda path: targets[path].version is not None):
             target = targets[path]
             try:
-                # Also if it could not be kept just now: the next one must not replace it.
+                # Again, if it failed for the previous path: this one must not replace that file.
                 self._keep_left_out(targets)
                 self._put(path, target)
             except (OSError, StateError, GitError) as error:
@@ -168,7 +169,7 @@ class _Files:
             if target.version and stat.S_ISREG(target.version[0]):
                 put.append(os.path.join(self._repo.root_abs, path))
             if target.is_merged:
-                self.notes.append(f"`{path}`: was changed since; that change is kept, and merged")
+                self.notes.append(f"`{path}`: has changed since; that change was kept and merged")
         try:
             self._keep_left_out(targets)
         except OSError as error:
@@ -177,7 +178,7 @@ class _Files:
         return failed
 
     def set_permissions(self, folders: Mapping[str, int]) -> None:
-        """Give folders the permissions that they had."""
+        """Restore the permissions of folders."""
         for folder, mode in sorted(folders.items(), reverse=True):
             folder_abs = os.path.join(self._repo.root_abs, folder)
             try:
@@ -206,26 +207,26 @@ class _Files:
             try:
                 move_into_place(self._part_abs, path_abs)
             except FileExistsError:
-                continue  # somebody was quicker; that is looked at as well
+                continue  # somebody was quicker: look at that, too
             return
         raise StateError("it is modified continuously")
 
     def _make_part(self, path: str, mode: int, blob: str) -> None:
-        """Make the new file, or link, beside our state: in its place it appears whole."""
+        """Make the new file or link in our state folder, so that it appears in place complete."""
         content = self._git.out("cat-file", "blob", blob)
         remove_file(self._part_abs)
         if stat.S_ISLNK(mode):
             os.symlink(content, os.fsencode(self._part_abs))
-            self._give(path)
+            self._set_owner(path)
             return
         fd = os.open(self._part_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(fd, "wb") as file:
             file.write(content)
             file.flush()
-            self._give(path)  # which takes a set-user-ID bit away
+            self._set_owner(path)  # clears a set-user-ID bit
             os.fchmod(fd, stat.S_IMODE(mode))
 
-    def _give(self, path: str) -> None:
+    def _set_owner(self, path: str) -> None:
         """Give the new file its former owner."""
         user, group = self._owners.get(path, self._owner)
         now = os.lstat(self._part_abs)
@@ -235,10 +236,10 @@ class _Files:
             os.chown(self._part_abs, user, group, follow_symlinks=False)
         except OSError:
             if path in self._owners:
-                self.notes.append(f"`{path}`: belonged to {user}:{group}, and is yours now")
+                self.notes.append(f"`{path}`: belonged to {user}:{group}, and is now yours")
 
     def _move_out(self, path: str, target: Target) -> None:
-        """Move out what is at a path; keep it if no state has it, or a conflict must be shown."""
+        """Move out what is at a path; keep it if no save point has it, or there is a conflict."""
         path_abs = os.path.join(self._repo.root_abs, path)
         self.step("take-out")
         try:
@@ -249,11 +250,11 @@ class _Files:
         if found is not None and found == target.now and not target.conflicts:
             remove_file(self._out_abs)
             return
-        why = "its newer version" if target.conflicts else "it was written meanwhile, and"
+        why = "its newer version" if target.conflicts else "a version written meanwhile"
         self._keep(path, self._out_abs, why)
 
     def _keep_left_out(self, targets: Mapping[str, Target]) -> None:
-        """Keep what a killed undo has moved out, if no state has it."""
+        """Keep what a killed undo has moved out, if no save point has it."""
         if not os.path.lexists(self._out_abs):
             return
         found = _version_at(self._out_abs, self._repo)
@@ -272,7 +273,7 @@ class _Files:
         self.notes.append(f"`{path}`: {why} is kept in {kept_abs}")
 
     def _clear_way(self, path: str) -> None:
-        """Make the folders above a path; what is in their place is kept: no state has a file there.
+        """Make the folders above a path, and keep what is in their place.
 
         A folder at the path itself is removed if it is empty, and otherwise kept.
         """
@@ -281,7 +282,7 @@ class _Files:
             folder_abs, inside = f"{folder_abs}/{name}", f"{inside}/{name}".lstrip("/")
             mode = os.lstat(folder_abs).st_mode if os.path.lexists(folder_abs) else 0
             if mode and not stat.S_ISDIR(mode):
-                self._keep(inside, folder_abs, f"`{path}` needs a folder there; it")
+                self._keep(inside, folder_abs, f"`{path}` needs a folder there; the file")
                 mode = 0
             if not mode:
                 os.mkdir(folder_abs)
@@ -290,11 +291,11 @@ class _Files:
             try:
                 os.rmdir(path_abs)
             except OSError:
-                self._keep(path, path_abs, "a folder was in its place, and")
+                self._keep(path, path_abs, "the folder in its place")
 
 
 def _version_at(path_abs: str, repo: Repo) -> Version:
-    """Return what is at a path; None for nothing, or neither a file nor a link."""
+    """Return what is at a path; None if it is neither a file nor a link."""
     try:
         now = os.lstat(path_abs)
         if stat.S_ISLNK(now.st_mode):

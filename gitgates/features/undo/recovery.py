@@ -1,4 +1,4 @@
-"""What `gitgates recover` does for undo: it finishes one that was killed."""
+"""What `gitgates recover` does for undo: it finishes a killed undo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 
-_WAIT_S = 2.0  # a git that a killed undo has just started may hold it
+_WAIT_S = 2.0  # a git that the killed undo just started may hold the lock
 
 
 def pending(repo: Repo) -> list[str]:
@@ -19,10 +19,10 @@ def pending(repo: Repo) -> list[str]:
 
 
 def recover(repo: Repo) -> list[str]:
-    """Finish an undo that was killed; return messages, none if there is nothing to do.
+    """Finish a killed undo; return messages, none if there is nothing to do.
 
-    Raises: LockError if it is alive; StateError that names what cannot be put back; GitError,
-    OSError.
+    Raises: LockError if the undo is still running; StateError that names what cannot be put back;
+    GitError, OSError.
     """
     if not is_under_way(repo):
         return []

@@ -1,4 +1,4 @@
-"""The settings of save points."""
+"""The settings for save points."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def settings_of(config: Config) -> UndoSettings:
 
 
 def file_limits(config: Config) -> Limits | None:
-    """Return which files are too large to be saved; None if none are saved."""
+    """Return the limits for saved files; None if no save points are taken."""
     return _limits(config) if settings_of(config).enabled else None
 
 
@@ -40,7 +40,7 @@ def _limits(config: Config) -> Limits:
 def repository_limits(repo: Repo) -> Limits:
     """Return the limits of a repository; the defaults if its configuration is invalid.
 
-    The change that has made it so may be the one to undo.
+    The change that made it invalid may be the one to undo.
     """
     try:
         config = load(repo.root_abs, repo.config_cache_abs)

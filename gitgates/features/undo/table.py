@@ -1,7 +1,7 @@
-"""What commands remove or overwrite, as a table: what they name, or are about.
+"""A table of commands, with what they remove or overwrite.
 
-Commands that it lacks are covered by the save point before them. In doubt, a command is about its
-folder.
+For a command that it lacks, there is still the save point before it. If in doubt, a command affects
+its whole folder.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config
 
 REMOVES, OVERWRITES, EDITS, DISCARDS = "removes", "overwrites", "edits", "discards"
-# What a git command takes: of a worktree, or else.
+# What a git command destroys, in a worktree or elsewhere.
 TRACKED, UNTRACKED, IGNORED, NESTED = "tracked", "untracked", "ignored", "nested"
-BROUGHT = "brought"  # what git ignores here, and another commit has
+BROUGHT = "brought"  # files that git ignores here, but that another commit has
 INDEX, REFS, OBJECTS, MODULES, HISTORY = "index", "refs", "objects", "modules", "history"
-# Which words a row is about; others: the values of these options. Values of options that are not
-# `valued` count as words, too: most of them name nothing.
+# Which words a row affects; anything else: the values of these options. Values of options that are
+# not in `valued` count as words, too: most of them name no file.
 ALL, LAST, GOALS, SEARCH, OUTPUT = "all", "last", "goals", "search", "of="
-WORKTREE = ""  # none: it is about the whole worktree
+WORKTREE = ""  # no words: the whole worktree
 EVER = "ever"
 
 
@@ -31,14 +31,14 @@ class Row(Record):
     commands: str  # with `|` between them
     does: str
     about: str = ALL
-    needs: str = ""  # one of these is given; `-ff`: `-f` twice; `--`: a path of the worktree
-    unless: str = ""  # none of these is given
+    needs: str = ""  # one of these must be given; `-ff`: `-f` twice; `--`: a path in the worktree
+    unless: str = ""  # none of these may be given
     valued: str = ""  # options that take a value
-    deep: str = ""  # options with which it takes what is in folders, too; or EVER
-    takes: tuple[str, ...] = ()  # by a git command
+    deep: str = ""  # options that make it affect folders' contents, too; or EVER
+    takes: tuple[str, ...] = ()  # what a git command destroys
 
     def has(self, head: str) -> bool:
-        """Return whether it is about a command, such as `rm` or `git stash drop`."""
+        """Return whether the row is for a command such as `rm` or `git stash drop`."""
         return head in self.commands.split("|")
 
 
@@ -102,7 +102,7 @@ ROWS = (
     Row("git filter-repo", DISCARDS, takes=(HISTORY,)),
 )
 _PROGRAMS = frozenset(name for row in ROWS for name in row.commands.split("|"))
-# What git may do without destroying anything, as its first word; all else is looked at: an alias.
+# Git verbs that destroy nothing; all others are examined, because they may be aliases.
 _HARMLESS = frozenset(
     (
         *("add", "blame", "commit", "describe", "diff", "fetch", "grep", "log", "ls-files"),
@@ -114,7 +114,7 @@ _JOINTS = str.maketrans(dict.fromkeys(";&|()`\n\"'{}=<$", " ") | {"\\": ""})
 
 
 def may_matter(command: str, config: Config) -> bool:
-    """Return whether `answer` must be asked about a command, which loads the parser."""
+    """Return whether `answer`, which loads the parser, must look at a command."""
     if setting_of(config, "destructive") != "off":
         return True
     if setting_of(config, "lost_work") == "off":

@@ -1,4 +1,4 @@
-"""What a call has removed or overwritten that no commit has, in one line."""
+"""What a tool call has removed or overwritten that no commit has, in one line."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 _LONGEST = 120  # characters of a command, or of a path
 _MOST_SHOWN = 3  # paths
-_MOST_CONVERTED = 50  # files that git is asked about, each alone
+_MOST_CONVERTED = 50  # files, each of which needs a call of git
 _BRANCHES = "refs/heads/"
 
 
 def told(repo: Repo, point: Point, *, is_command: bool = True) -> str:
     """Return the line on what a point has destroyed that no commit has; empty: nothing.
 
-    A session may do as it likes with its own work. What an editing tool has overwritten is no
-    news; only what it has removed is.
+    A session may do as it likes with its own work. For an editing tool, only removed files count,
+    not overwritten ones.
 
     Raises: StateError, GitError.
     """
@@ -65,7 +65,7 @@ def _listed(paths: list[str]) -> str:
 def _uncommitted(
     repo: Repo, gone: Mapping[str, Version], before: Moment, after: Moment
 ) -> list[str]:
-    """Return the paths whose content is in none of the commits there."""
+    """Return the paths whose content is in no commit."""
     tips = [before.point.head, after.point.head, *after.state.refs.values()]
     stashed = _stash(after) - _stash(before)
     tips += [f"{commit}{which}" for commit in stashed for which in ("", "^2", "^3")]
@@ -85,7 +85,7 @@ def _stash(moment: Moment) -> set[str]:
 
 
 def _not_own(repo: Repo, point: Point, lost: Mapping[str, Version]) -> list[str]:
-    """Return the paths with work that is not only the point's session's."""
+    """Return the paths that contain work other than the point's session's own."""
 
     def is_own(author: Author) -> bool:
         return (author.kind, author.name) == (point.author.kind, point.author.name)
@@ -98,7 +98,7 @@ def _not_own(repo: Repo, point: Point, lost: Mapping[str, Version]) -> list[str]
     own, theirs = (made_of(repo, earlier, each, lost) for each in (is_own, is_others))
 
     def has_work(change: Change | None) -> bool:
-        """Return whether somebody has made of a file what is in no commit."""
+        """Return whether a change left content that is in no commit."""
         after = change and change.after
         return bool(after and repo.git.ask("cat-file", "-e", after.blob).exit_status)
 

@@ -24,18 +24,18 @@ _MOST_SHOWN = 5
 
 
 def begin(call: Call) -> Verdict:
-    """Look at the files when a session begins; say which are too large to be saved."""
+    """Look at the files when a session begins; report those that are too large to be saved."""
     return _large_files(call, recorder.begin(call).look)
 
 
 def settle(call: Call) -> Verdict:
-    """Note the prompt, and that the calls before it are over."""
+    """Record the prompt, and that earlier calls are over."""
     recorder.observe(call)
     return Verdict()
 
 
 def before(call: Call) -> Verdict:
-    """Take a save point before a tool; ask about what a command would destroy beyond it."""
+    """Take a save point before a tool; ask about what a command would destroy for good."""
     error, look = None, None
     if settings_of(call.config).enabled:
         try:
@@ -57,7 +57,7 @@ def before(call: Call) -> Verdict:
 
 
 def _unsaved_file(call: Call, look: Look | None) -> Verdict | None:
-    """Ask about a file that a tool will write, and that no look has saved."""
+    """Ask about a file that a tool will write and that could not be saved."""
     is_edit = look and call.payload.tool_kind == "writes"
     if not is_edit or setting_of(call.config, "lost_work") == "off":
         return None
@@ -75,7 +75,7 @@ def _unsaved_file(call: Call, look: Look | None) -> Verdict | None:
 
 
 def _answer(call: Call, look: Look | None) -> Answer | None:
-    """Return the question about a shell command, or its refusal; None: it may run."""
+    """Return the question about a shell command, or its refusal; None if it may run."""
     from gitgates.features.undo.table import may_matter
 
     command, config = call.payload.command, call.config
@@ -89,7 +89,7 @@ def _answer(call: Call, look: Look | None) -> Answer | None:
 
 
 def after(call: Call) -> Verdict:
-    """Take a save point after a tool; say how to get back what it has destroyed."""
+    """Take a save point after a tool; say how to get back what it destroyed."""
     point = recorder.observe(call).point
     if not (point and point.parent and recorder.may_write(call.payload)):
         return Verdict()

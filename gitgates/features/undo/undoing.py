@@ -1,8 +1,8 @@
-"""What to undo, and what the files will be then.
+"""Plan an undo: what each file will be.
 
-The points are undone one by one, the newest first, each for the files that it has changed. If a
-file differs from what the point has left, somebody has changed it since: then that change is
-merged, or in a conflict kept beside the point's version.
+The points are undone one by one, the newest first, each for the files that it changed. If a file
+differs from what the point left, somebody has changed it since: that change is merged or, if it
+conflicts, kept beside the restored version.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Target(Record):
 
     now: Version
     version: Version
-    conflicts: bool = False  # what it is now is kept beside
+    conflicts: bool = False  # the current version is kept beside it
     is_merged: bool = False
 
 
@@ -42,14 +42,14 @@ class Planned(Record):
     """What an undo will do with files."""
 
     targets: Mapping[str, Target]
-    notes: tuple[str, ...]  # on what does not come back
-    unknown_paths: tuple[str, ...]  # of the limits, that no undone change is about
+    notes: tuple[str, ...]  # about what does not come back
+    unknown_paths: tuple[str, ...]  # given paths that no undone change touches
 
 
 def plan(
     moments: Moments, now: Moment, undone: Iterable[Point], paths: tuple[str, ...] = ()
 ) -> Planned:
-    """Return what the files will be when points are undone.
+    """Return what files will be after points are undone.
 
     `paths` limits it to these files and folders.
 
@@ -61,7 +61,7 @@ def plan(
         changes = moments.changes(point)
         left_out = moments.before(point).state.left_out
         stays = _made_again(moments.repo.root_abs, changes)
-        unknown = (*left_out, *stays)  # what they were before, nothing tells
+        unknown = (*left_out, *stays)  # their earlier state is unknown
         about |= {*changes, *left_out} if paths else set()
         wanted = {
             path: each
@@ -71,7 +71,7 @@ def plan(
         }
         notes |= _left(moments, point, left_out, paths)
         notes |= {
-            f"`{path}`: stays: it may be ignored then, and can be made again"
+            f"`{path}`: stays: it may become ignored, and can be made again"
             for path in stays
             if _is_in(path, paths)
         }
@@ -92,7 +92,7 @@ def plan(
 def _left(
     moments: Moments, point: Point, before: Mapping[str, str], paths: tuple[str, ...]
 ) -> set[str]:
-    """Return notes on what was left out, and has changed or gone since."""
+    """Return notes about files that were not saved, and have changed or gone since."""
     after, root_abs = moments.of(point).state.left_out, moments.repo.root_abs
     notes = set[str]()
     for path, why in before.items():
@@ -104,9 +104,9 @@ def _left(
 
 
 def _made_again(root_abs: str, changes: Mapping[str, PathChange]) -> set[str]:
-    """Return the new files that were there before, if git has ignored them then.
+    """Return the new files that may have existed before, while git ignored them.
 
-    They can be made again, so that no point has them while they are ignored.
+    No point has ignored files that can be made again.
     """
     if not any(os.path.basename(path) == _IGNORE_FILE for path in changes):
         return set()
@@ -138,7 +138,7 @@ def _undone(repo: Repo, target: Target, change: PathChange) -> Target:
 
 
 def _merge(repo: Repo, *, base: Version, ours: Version, theirs: Version) -> Version:
-    """Return the merge of both changes; None if they conflict, or are no texts."""
+    """Return the merge of both changes; None if they conflict, or are not text."""
     if not (base and ours and theirs):
         return None
     if not all(stat.S_ISREG(version[0]) for version in (base, ours, theirs)):

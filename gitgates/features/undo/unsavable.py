@@ -1,4 +1,4 @@
-"""What a line's commands remove or overwrite, by the table, and what of it cannot be saved."""
+"""What a line's commands remove or overwrite, by the table, and which part cannot be saved."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from gitgates.shell.syntax import SimpleCommand
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/dev/shm")  # noqa: S108 - of everybody
-_MOST_ARGS = 500  # paths, of one git command
-_MOST_MATCHES = 1000  # of a pattern; with more, its folder stands for them
-# What a repository is made of; the rest of `.git` is of git's commands, and comes again.
+_MOST_ARGS = 500  # paths for one git command
+_MOST_MATCHES = 1000  # of a pattern; if there are more, its folder counts instead
+# What a repository consists of; git's commands create the rest of `.git` again.
 _GIT_DATA = (
     *("HEAD", "config", "index", "lfs", "logs", "modules", "objects", "packed-refs", "refs"),
     *("shallow", "worktrees"),
 )
-_OUTSIDE = "it is outside of the repository"
+_OUTSIDE = "it is outside the repository"
 _OTHER = "it is in another worktree or repository"
 _REPOSITORY = "a repository of its own"
 _GIT = "it is `.git` itself"
 _UNKNOWN = "only the shell knows which path it is"
-_UNNAMED = "no branch and no stash entry names it, and a save point has no more than these"
+_UNNAMED = "no branch or stash entry names them, and a save point has only those"
 _DIRTY = "a repository of its own, with uncommitted changes"
 _COMMITS = "it removes the commits that a save point refers to"
 _MADE_ENDINGS = (".pyc", ".o", ".log", ".tmp", ".pid")
@@ -55,12 +55,12 @@ class Unsavable(Record):
 
 
 class Surroundings(Record):
-    """Where a line is run, and what the last look has found there."""
+    """Where a command line runs, and what the last look found there."""
 
     cwd_abs: str
     repo: Repo
     env: Mapping[str, str]
-    look: Look | None = None  # None: there was none
+    look: Look | None = None  # None: no look was possible
     temporary: tuple[str, ...] = _TEMPORARY
 
 
@@ -80,7 +80,7 @@ class Search:
         self._left_out = {**look.all_left_out, **modules} if look else {}
 
     def of(self, threat: Threat, cwd_abs: str) -> Iterator[Unsavable]:
-        """Yield what cannot be saved of what a command in a folder destroys."""
+        """Yield what a command in a folder destroys and that cannot be saved."""
         folder_abs = os.path.join(cwd_abs, threat.folder)
         if threat.takes:
             yield from self._of_git(threat, folder_abs)
@@ -95,7 +95,7 @@ class Search:
                 yield from self._inside(path_abs, threat)
 
     def _why(self, path_abs: str, threat: Threat, *, is_known: bool) -> str:
-        """Return why what is at a path cannot be saved as a whole."""
+        """Return why the whole of a path cannot be saved; empty if it can."""
         is_deep = threat.deep and os.path.isdir(path_abs) and not os.path.islink(path_abs)
         for git_dir in self._git_dirs:
             if _is_below(path_abs, git_dir):
@@ -121,7 +121,7 @@ class Search:
         return _OUTSIDE if is_known else _UNKNOWN
 
     def _inside(self, path_abs: str, threat: Threat) -> Iterator[Unsavable]:
-        """Yield what the last look has left out at a path, or below it."""
+        """Yield what the last look left out at or below a path."""
         for path, why in self._left_out.items():
             left_abs, is_nested = f"{self._root_abs}/{path}", why in (_REPOSITORY, _DIRTY)
             is_in = _is_below(path_abs, left_abs) and not is_nested and os.path.lexists(path_abs)
@@ -152,7 +152,7 @@ class Search:
             ref = name if name.startswith("refs/") else f"refs/tags/{name}"
             is_saved = ref.startswith("refs/heads/")
             if not is_saved and self._has_commits(ref, "--not", f"--exclude={ref}", "--all"):
-                yield Unsavable(ref, "a save point has branches and the stash only")
+                yield Unsavable(ref, "a save point has only branches and the stash")
         if table.BROUGHT in takes:
             yield from self._brought()
         yield from self._in_worktree(threat, folder_abs)
@@ -161,7 +161,7 @@ class Search:
         return bool(self._git.ask("rev-list", "--max-count=1", *revisions).stdout)
 
     def _brought(self) -> Iterator[Unsavable]:
-        """Yield what git ignores here, and would overwrite from a commit that has it."""
+        """Yield what git ignores here, but could overwrite from a commit."""
         ask = ("log", "--all", "--max-count=1", "--format=", "--name-only", "-z", "-m", "--")
         paths = [*self._ignored]
         for start in range(0, len(paths), _MOST_ARGS):
@@ -170,9 +170,9 @@ class Search:
                 return  # one of them is reason enough to ask
 
     def _in_worktree(self, threat: Threat, folder_abs: str) -> Iterator[Unsavable]:
-        """Yield what was left out of the kinds that a git command takes."""
+        """Yield what was left out, if it is of a kind that a git command destroys."""
         takes, paths = threat.takes, threat.paths if threat.does == table.REMOVES else ()
-        if table.TRACKED in takes:  # which submodules it is about, settings of git decide
+        if table.TRACKED in takes:  # git's settings decide whether it affects submodules
             takes = (*takes, table.MODULES)
         places = [_placed(f"{folder_abs}/{path}") for path in paths] or [self._root_abs]
         if table.NESTED in takes:
@@ -191,7 +191,7 @@ class Search:
         return table.TRACKED if self._git.ask("ls-files", "--", path).stdout else table.UNTRACKED
 
     def _linked(self, folder_abs: str, names: tuple[str, ...] = ()) -> Iterator[Unsavable]:
-        """Yield the other worktrees below a folder that have uncommitted content."""
+        """Yield other worktrees below a folder that have uncommitted content."""
         if not os.path.isdir(f"{self._common_abs}/worktrees"):
             return
         for line in self._git.lines("worktree", "list", "--porcelain"):
@@ -203,8 +203,8 @@ class Search:
                 yield Unsavable(os.path.relpath(root_abs, self._root_abs), _OTHER)
 
     def _holds_own(self, root_abs: str, *paths: str) -> bool:
-        """Return whether another worktree has, at paths in it, what no commit has."""
-        # Its root or its git folder is all of it.
+        """Return whether paths in another worktree have content that no commit has."""
+        # Its root or git folder means the whole worktree.
         paths = tuple(path for path in paths if path != root_abs and f"{root_abs}/.git" not in path)
         env = self._place.env.items()
         git = Git(root_abs, {name: text for name, text in env if not name.startswith("GIT_")})
@@ -232,7 +232,7 @@ class Search:
 
 
 def _patterns(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return pathspecs for files with such names."""
+    """Return pathspecs for files with these names."""
     return tuple(f":(glob,icase)**/{name}" for name in names)
 
 
@@ -301,16 +301,16 @@ class Threat(Record):
 
     words: tuple[str, ...]
     does: str
-    paths: tuple[str, ...] = ()  # as they are written, from the folder where it runs
+    paths: tuple[str, ...] = ()  # as written, relative to the folder where it runs
     folder: str = ""  # of `git -C`
-    deep: bool = False  # what is in folders, too
-    spares_git: bool = False  # of all that is below a folder, not `.git`
+    deep: bool = False  # folders' contents, too
+    spares_git: bool = False  # everything below a folder except `.git`
     names: tuple[str, ...] = ()  # only files with such a name
-    takes: tuple[str, ...] = ()  # by a git command
+    takes: tuple[str, ...] = ()  # what a git command destroys
 
 
 def call_of(words: tuple[str, ...]) -> GitCall | None:
-    """Return a git command, taken apart; None: it is another program."""
+    """Return the parts of a git command; None if it is another program."""
     is_git = words and os.path.basename(words[0]) == "git"
     return git_call(list(words[1:])) if is_git else None
 
@@ -318,7 +318,7 @@ def call_of(words: tuple[str, ...]) -> GitCall | None:
 def commands_of(
     text: str, repo: Repo, cwd_abs: str, env: Mapping[str, str]
 ) -> tuple[SimpleCommand, ...]:
-    """Return the commands of a line; of a long one, its beginning."""
+    """Return a line's commands; for a long line, the first ones."""
     line = read_command_line(
         text,
         {**env, "PWD": cwd_abs},
@@ -351,7 +351,7 @@ def threats(commands: tuple[SimpleCommand, ...]) -> Iterator[tuple[SimpleCommand
 
 
 def _by_table(command: SimpleCommand, earlier: tuple[SimpleCommand, ...]) -> Threat | None:
-    """Return what a command is about, by all of its rows."""
+    """Return what a command threatens, by all of its rows."""
     words = (os.path.basename(command.words[0]), *command.words[1:])
     call = call_of(words)
     rest, heads = call.rest if call else words[1:], [words[0]]
@@ -384,7 +384,7 @@ def _by_table(command: SimpleCommand, earlier: tuple[SimpleCommand, ...]) -> Thr
 
 
 def _is_given(wanted: str, options: Options, words: Sequence[str]) -> bool:
-    """Return whether one of these options is given."""
+    """Return whether any of these options is given."""
     given = [option for option, _value in options.given]
     for name, _, value in (each.partition("=") for each in wanted.split()):
         if name == "--":
@@ -401,7 +401,7 @@ def _is_given(wanted: str, options: Options, words: Sequence[str]) -> bool:
 
 
 def _operands(row: Row, options: Options) -> tuple[str, ...]:
-    """Return the words that a row is about."""
+    """Return the words that a row affects."""
     operands = options.plain
     match row.about:
         case table.ALL:
@@ -410,7 +410,7 @@ def _operands(row: Row, options: Options) -> tuple[str, ...]:
             return operands[-1:]
         case table.OUTPUT:
             return tuple(word.removeprefix("of=") for word in operands if word.startswith("of="))
-        case table.GOALS:  # what files become that are copied or moved
+        case table.GOALS:  # the targets of copied or moved files
             folders = options.values("-t", "--target-directory")
             *sources, goal = (*operands, *folders[:1]) or ("",)
             inside = [os.path.join(goal, os.path.basename(path.rstrip("/"))) for path in sources]
@@ -419,7 +419,7 @@ def _operands(row: Row, options: Options) -> tuple[str, ...]:
 
 
 def _fed(found: Threat, command: SimpleCommand, earlier: Iterable[SimpleCommand]) -> Threat:
-    """Return it with what xargs or find give to it; if only they know that, a folder."""
+    """Return a threat with the paths from xargs or find; with a folder if they are unknown."""
     own = tuple(path for path in found.paths if _PLACE not in path and path != UNKNOWN)
     is_read = command.fed and len(own) < len(found.paths)
     if not (command.is_fed or is_read):
@@ -441,7 +441,7 @@ def _fed(found: Threat, command: SimpleCommand, earlier: Iterable[SimpleCommand]
 
 
 def _searched(words: tuple[str, ...]) -> Threat:
-    """Return what a command of find looks at."""
+    """Return what a find command looks at."""
     paths = tuple(takewhile(lambda word: word[:1] not in ("-", "(", "!"), words[1:]))
     rest = ("", *words[words.index("-prune") + 2 :]) if "-prune" in words else words
     patterns = [

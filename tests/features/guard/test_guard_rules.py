@@ -14,8 +14,8 @@ from guard_cases import CONFIG, SHELL
 from guard_support import FOUND, Guard, judged, places_known
 from session_support import begin
 
+from gitgates.config.keys import defaults
 from gitgates.config.load import load
-from gitgates.config.tables import defaults
 from gitgates.core.guarded import rules_by_name
 from gitgates.core.types import Config
 from gitgates.features.guard import rules

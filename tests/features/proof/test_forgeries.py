@@ -116,7 +116,7 @@ def swapped(payload_of: bytes, signature_of_: bytes) -> bytes:
     return envelope_with(payload_of, signatures=json.loads(signature_of_)["signatures"])
 
 
-@pytest.mark.parametrize(("tool", "why_not"), [(TOOL, ""), ("", "it ran on other files")])
+@pytest.mark.parametrize(("tool", "why_not"), [(TOOL, ""), ("", "it ran on files other")])
 def test_one_of_the_earlier_version_is_believed(
     trust: Trust, keys: Keys, tool: str, why_not: str
 ) -> None:
@@ -175,7 +175,7 @@ Forge = Callable[[Keys], bytes]
 CHANGED: dict[str, tuple[Forge, str]] = {
     "edited verdict": (
         lambda k: edited(proof_by(k.ci, gates=FAILED), _other_result),
-        "no valid proof: its payload has fields that are not of a statement of gitgates",
+        "no valid proof: its payload has fields that a statement of gitgates does not have",
     ),
     "edited tree": (
         lambda k: edited(proof_by(k.ci), _other_subject),
@@ -229,7 +229,7 @@ CHANGED: dict[str, tuple[Forge, str]] = {
         lambda k: envelope_with(
             proof_by(k.ci), signatures=[{"sig": json.loads(proof_by(k.ci))["signatures"][0]["sig"]}]
         ),
-        "no valid proof: its signature has other fields than keyid and sig",
+        "no valid proof: its signature has fields other than keyid and sig",
     ),
     "payload of another type": (
         lambda k: envelope_with(proof_by(k.ci), payloadType="application/json"),
@@ -339,7 +339,7 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "made by an agent": (
         lambda k: proof_by(k.ci, gates=(GATE._replace(maker="agent", time_s=time.time()),)),
-        "gate `all` ran in a session of an agent, and `agents` is false",
+        "gate `all` ran in an agent's session, and `agents` is false",
     ),
     "later version": (
         lambda k: payload_with(k.ci, b'"v": 2', b'"v": 3'),
@@ -375,7 +375,7 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "field of the earlier version": (
         lambda k: payload_with(k.ci, b'"exact": true', b'"exact": true, "tool": ""'),
-        "no valid proof: its payload has fields that are not of a statement of gitgates",
+        "no valid proof: its payload has fields that a statement of gitgates does not have",
     ),
     "no word on whether it saw the tree": (
         lambda k: payload_with(k.ci, b'"exact": true, ', b""),
@@ -399,21 +399,21 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "a field that is unknown": (
         lambda k: payload_with(k.ci, b'"hook": ""', b'"hook": "", "force": true'),
-        "no valid proof: its payload has fields that are not of a statement of gitgates",
+        "no valid proof: its payload has fields that a statement of gitgates does not have",
     ),
     "passed and failed at once": (
         lambda k: document_with(k.ci, lambda d: d["predicate"].update(failedTests=["all"])),
-        "no valid proof: its payload has fields that are not of a statement of gitgates",
+        "no valid proof: its payload has fields that a statement of gitgates does not have",
     ),
     "about two trees": (
         lambda k: document_with(
             k.ci, lambda d: d["subject"].append({"name": "b", "digest": {"gitTree": "b" * 40}})
         ),
-        "no valid proof: its payload has fields that are not of a statement of gitgates",
+        "no valid proof: its payload has fields that a statement of gitgates does not have",
     ),
     "about nothing": (
         lambda k: document_with(k.ci, lambda d: d["subject"].clear()),
-        f"{NO_STATEMENT}: it names neither a tree nor a content",
+        f"{NO_STATEMENT}: it names neither a tree nor content",
     ),
     "a tree that is no id": (
         lambda k: proof_by(k.ci, tree="HEAD"),
@@ -425,7 +425,7 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "no gate has run": (
         lambda k: proof_by(k.ci, gates=(GATE._replace(status="skipped"),)),
-        f"{NO_STATEMENT}: no gate of it has run",
+        f"{NO_STATEMENT}: none of its gates has run",
     ),
     "infinite time": (
         lambda k: payload_with(k.ci, b'"duration": 0.0', b'"duration": 1e999'),
@@ -481,9 +481,7 @@ def test_what_is_put_forward_for_something_else_does_not_count(trust: Trust, key
 def test_who_believed_another_is_not_believed_for_it(trust: Trust, keys: Keys) -> None:
     gate = GATE._replace(time_s=time.time(), origin="bob@example.com", keys=())
     said = refused(trust, proof_by(keys.ci, gates=(gate,)), "all")
-    assert said == (
-        "gate `all`: bob@example.com has run it, and only who has run a gate is believed"
-    )
+    assert said == ("gate `all`: bob@example.com ran it, and only whoever ran a gate is believed")
 
 
 def test_there_are_sixty_ways() -> None:

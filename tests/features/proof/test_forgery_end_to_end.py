@@ -49,7 +49,7 @@ NOTES = "refs/notes/gitgates"
 NOT_TRUSTED = "its signer is not trusted: [tool.gitgates.proof] has alice@example.com"
 NO_KEY = "no key of alice@example.com in the allowed signers has signed it"
 OTHER_TREE = "it is about another tree"
-OTHER_FILES = "gate `all`: it ran on other files than the commit has"
+OTHER_FILES = "gate `all`: it ran on files other than the commit's"
 RAN, BELIEVED = ": running all", "1 gate believed from alice@example.com, 0 run here now"
 
 
@@ -640,7 +640,7 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _tolerance_of_hers: "bypassed the gates: all",
     _system_of_hers: "gate `all`: it ran on Darwin arm64, but this is ",
     _earlier_version_on_other_files: OTHER_FILES,
-    _of_somebody_else: "bob@example.com has run it, and only who has run a gate is believed",
+    _of_somebody_else: "bob@example.com ran it, and only whoever ran a gate is believed",
     _verified_by_another: NOT_TRUSTED,
     _index_of_another: OTHER_TREE,
     # Each of these is like another one, or is in test_forgeries, too.
@@ -658,7 +658,7 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _other_definition: "gate `all`: it had another definition",
     _working_tree_of_hers: OTHER_FILES,
     _skipped_by_her: "gate `all`: skipped, not passed",
-    _agent: "gate `all` ran in a session of an agent, and `agents` is false",
+    _agent: "gate `all` ran in an agent's session, and `agents` is false",
     _old: "and max_age is 0.0 days",
     _revoked: NO_KEY,
     _index_of_another_version: OTHER_TREE,

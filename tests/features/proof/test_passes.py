@@ -321,7 +321,7 @@ def test_passes_of_agents(machines: tuple[Machine, Machine]) -> None:
     second.clone()
     said = second.run("run", "--all-files")
     assert len(second.ran()) == 2
-    assert "ran in a session of an agent, and `agents` is false" in said
+    assert "ran in an agent's session, and `agents` is false" in said
 
 
 def test_gates_of_a_push(machines: tuple[Machine, Machine]) -> None:

@@ -50,7 +50,7 @@ def test_sign_says_which_gates_others_will_run(signing: Repo) -> None:
     signing.git("add", "c.py")
     assert commit(signing, "three").returncode == 0
     skipped = "others will run py again: skipped, not passed"
-    why = "it ran on other files than the commit has, or on a server"
+    why = "it ran on files other than the commit's, or on a server"
     said = lines(signing, "sign", "HEAD~2..")
     assert said[1::2] == [skipped, f"others will run all, py again: {why}"]
     assert lines(signing, "sign", "HEAD~2..")[1::2] == said[1::2]  # signed already

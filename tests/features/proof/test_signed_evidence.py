@@ -160,7 +160,7 @@ def test_a_fetch_names_what_does_not_count(alice: Repo) -> None:
         b"it had another definition",
         b"it has fields that DSSE does not have",
         b"it is about another tree",
-        b"it says nothing about a gate that is configured here",
+        b"it says nothing about the gates that are configured here",
     ]
 
 
@@ -184,7 +184,7 @@ def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Pat
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
-        ("is_exact", False, "it ran on other files than the commit has"),
+        ("is_exact", False, "it ran on files other than the commit's"),
         ("gate", "", "nothing about the gate"),
         ("definition", "5" * 64, "definition"),
         ("origin", "carol@example.com", "carol@example.com"),

@@ -103,7 +103,7 @@ def test_what_somebody_else_has_run_is_signed_as_theirs(gated: Repo) -> None:
     (statement,) = of_head(gated)
     py = {proof.gate: proof for proof in statement.gates}["py"]
     assert (py.origin, py.keys, py.maker) == ("bob@example.com", (), "")
-    with pytest.raises(Exception, match="only who has run a gate is believed"):
+    with pytest.raises(Exception, match="only whoever ran a gate is believed"):
         statement.require("py")
 
 

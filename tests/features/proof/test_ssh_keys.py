@@ -132,7 +132,7 @@ def test_the_identity_is_that_of_the_allowed_signers(repo: Repo) -> None:
 def test_a_key_that_cannot_be_used_is_named_with_what_to_do(repo: Repo) -> None:
     trusting(repo, "")
     set_key = (
-        "Set git's key for signatures: git config gpg.format ssh, and git config user.signingKey "
+        "Set git's signing key: git config gpg.format ssh, and git config user.signingKey "
         "FILE; in CI, GITGATES_PROOF_KEY."
     )
     assert refused(repo) == f"there is no key to sign proofs with\n  {set_key}"

@@ -168,7 +168,7 @@ WRONG = {
     ),
     "compressed": (
         after_request(OK + b"Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08"),
-        "its answer is compressed, which was not asked for",
+        "its answer is compressed, although that was not requested",
     ),
     "a page for everything": (
         after_request(OK + b"Content-Length: 13\r\n\r\n<html></html>"),
@@ -399,14 +399,14 @@ def test_files_that_hold_something_else(certificates: Path, tmp_path: Path) -> N
     assert "are not a certificate and its private key" in asked(server._replace(cert=str(text)))
     assert asked(server._replace(netrc=str(text))) == f"{text}:1: not in the format of netrc"
     key = str(certificates / "client.key")
-    assert asked(server._replace(key=key)) == "`key`: there is no `cert` for it"
+    assert asked(server._replace(key=key)) == "`key`: has no `cert`"
 
 
 def test_a_password_is_only_sent_by_https(tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 192.0.2.1 login me password s3cret\n")
     text = asked(Server("http://192.0.2.1", netrc=str(netrc)))
-    assert text == "the password that netrc has for it is only sent over https"
+    assert text == "its password from netrc is sent only over https"
 
 
 PROXIES = ("http://me:s3/cret@proxy", "socks5://proxy:1", "proxy:x", "http://")
@@ -517,4 +517,4 @@ def test_a_private_key_needs_its_certificate(repo: Repo) -> None:
     repo.write("gitgates.toml", '[remote]\nverdicts = "https://cache.example.com"\nkey = "k"\n')
     done = repo.gitgates("check")
     assert done.returncode == 78
-    assert b"gitgates.toml: remote.key: there is no `cert` for it" in done.stdout + done.stderr
+    assert b"gitgates.toml: remote.key: has no `cert`" in done.stdout + done.stderr

@@ -101,7 +101,7 @@ def test_explain_says_what_keeps_a_gate_here(project: Repo) -> None:
     path = project.path / "pyproject.toml"
     path.write_text(path.read_text().replace("gates.home]", "gates.home]\npass_hook_input = true"))
     text = project.gitgates("explain", "--remote", "home").stdout.decode()
-    assert text.endswith("It runs here only: it has `pass_hook_input`.\n")
+    assert text.endswith("It only runs here: it has `pass_hook_input`.\n")
 
 
 def test_without_a_server_there_is_no_there(repo: Repo) -> None:

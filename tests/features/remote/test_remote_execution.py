@@ -151,7 +151,7 @@ def test_a_gate_over_its_time_is_ended_on_the_server(client: Client, server: Ser
     end = client.sh(server, command, timeout_s=8.0)
     assert end.status == "could-not-run"
     # Whoever looks at the clock first, we or the server.
-    assert "time is over" in end.reason or end.reason.startswith("DEADLINE_EXCEEDED")
+    assert "time limit is over" in end.reason or end.reason.startswith("DEADLINE_EXCEEDED")
     assert time.monotonic() - began_s < 20.0
     assert has_ended(command)
 

@@ -125,14 +125,14 @@ LIES: list[tuple[Any, str]] = [
     (_status(9), "FAILED_PRECONDITION"),
     (_status(99), "status 99"),
     (_other_output, "does not match its digest"),
-    (_longer_output, "more than it has announced"),
+    (_longer_output, "more than it announced"),
     (_lost_output, "NOT_FOUND"),
     (_nothing, "ended its answer"),
     (_never_done, "ended its answer"),
-    (_other_message, "something other than a result"),
+    (_other_message, "is not a result"),
     (_damaged, "cannot be read"),
     (_damaged_metadata, "cannot be read"),
-    (_no_result, "something other than a result"),
+    (_no_result, "is not a result"),
     (_failed_operation, "RESOURCE_EXHAUSTED"),
     (_raises, "UNKNOWN"),
 ]
@@ -256,7 +256,7 @@ def test_a_server_that_becomes_mute_is_given_up(
         assert 1.0 < time.monotonic() - began_s < 5.0
     assert (end.status, end.is_down) == ("could-not-run", True)
     assert end.reason.startswith(
-        "the server does not answer any more: DEADLINE_EXCEEDED: no answer in time"
+        "the server no longer answers: DEADLINE_EXCEEDED: no answer in time"
     )
 
 

@@ -119,7 +119,7 @@ def _large(_stub: Stub, tree: Any) -> None:
         (_folder_named(".."), "has the invalid name"),
         (_half, "incompletely"),
         (_doubled, "too many files"),
-        (_large, "MiB, more than"),
+        (_large, "MiB, more than the limit of"),
         (_named(".."), "has the invalid name"),
         (_named(""), "has the invalid name"),
         (_named("a\0b"), "has the invalid name"),

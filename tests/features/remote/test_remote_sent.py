@@ -167,7 +167,7 @@ def test_what_a_gate_is_passed_has_to_be_sent(
     project.write("ignored.py", "1")
     project.write("new.py", "2")
     assert digest_of(b"2") in roots.root("new.py", inputs=inputs).files
-    with pytest.raises(InputsError, match=r"`ignored\.py` is passed to it, and is not sent"):
+    with pytest.raises(InputsError, match=r"`ignored\.py` is passed to the gate, but not sent"):
         roots.root("new.py", "ignored.py", inputs=inputs)
     named = roots.root("ignored.py", inputs=inputs, ignored_inputs=("ignored.py",))
     assert digest_of(b"1") in named.files

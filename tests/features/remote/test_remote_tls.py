@@ -56,7 +56,7 @@ def test_authorities_are_those_of_the_system_or_of_a_file(
 def test_a_server_without_tls(repo: Repo) -> None:
     stub = Stub(lambda *_: iter(()))
     stub.url = stub.url.replace("grpc", "grpcs")
-    expected = "UNAVAILABLE: the server does not use TLS, which grpcs:// asks for"
+    expected = "UNAVAILABLE: the server does not use TLS, which grpcs:// requires"
     assert run(repo, stub) == ("could-not-run", expected)
 
 

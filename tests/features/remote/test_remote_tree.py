@@ -207,8 +207,8 @@ def test_names_have_to_be_utf8(project: Repo) -> None:
     ("target", "where"),
     [
         ("/etc/hosts", "an absolute path"),
-        ("../../else", "a place outside of the repository"),
-        ("../.git/config", "a place outside of the repository"),
+        ("../../else", "a place outside the repository"),
+        ("../.git/config", "a place outside the repository"),
     ],
 )
 def test_links_do_not_lead_out(project: Repo, target: str, where: str) -> None:
@@ -283,7 +283,7 @@ def test_other_heads_leave(project: Repo, text: str) -> None:
 def test_what_changes_before_it_is_sent_is_not_sent(project: Repo) -> None:
     root = root_of(project)
     project.write("a/b", "c")
-    with pytest.raises(InputsError, match="a/b` changed while it was to be sent"):
+    with pytest.raises(InputsError, match="a/b` changed before it was sent"):
         root.blob(digest_of(b"b"))
 
 

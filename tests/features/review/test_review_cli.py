@@ -193,7 +193,7 @@ def test_a_person_skips_and_an_agent_may_not(agent: Agent) -> None:
     refused = agent.pre("Bash", tool_input={"command": shlex.join(("gitgates", *args))})
     assert refused["hookSpecificOutput"]["permissionDecision"] == "deny"
     agent.repo.config(f"{CONFIG}[guard]\nperson_verbs = 'off'\n")
-    assert "the settings of policies now apply as they are" in as_person(repo, "approve", "rules")
+    assert "the policy settings now apply as they are" in as_person(repo, "approve", "rules")
     status, told = run_by_agent(agent, *args)
     assert status == 64
     assert told == (

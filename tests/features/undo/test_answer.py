@@ -48,7 +48,7 @@ def test_what_cannot_be_saved_is_asked_about_with_the_reason(work: Repo) -> None
     assert found
     assert found.action == "ask"
     assert "guard rule `lost_work`: `rm ../out/file new` removes ../out/file." in found.text
-    assert "It cannot be saved first. ../out/file: it is outside of the repository." in found.text
+    assert "It cannot be saved first. ../out/file: it is outside the repository." in found.text
 
 
 def test_characters_that_a_terminal_acts_on_are_not_shown(work: Repo) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIMITS = Limits(max_file=1000, max_ignored=1 << 20)
-_OUTSIDE = "it is outside of the repository"
+_OUTSIDE = "it is outside the repository"
 _GIT = "it is `.git` itself"
 _UNKNOWN = "only the shell knows which path it is"
 _LARGE = "it is too large"
@@ -83,8 +83,8 @@ UNSAVABLE = {
     "rm -rf ../linked": _OTHER,
     "rm ../linked/other": _OTHER,
     "git worktree remove --force ../linked": _OTHER,
-    "git tag -d lost": "a save point has branches",
-    "git -C . update-ref -d refs/tags/lost": "a save point has branches",
+    "git tag -d lost": "a save point has only branches",
+    "git -C . update-ref -d refs/tags/lost": "a save point has only branches",
     "git gc --prune=now": "no branch",
     "git reflog expire --expire=now --all": "no branch",
 }

@@ -95,14 +95,14 @@ WRONG = {
     ("0",): "there is no save point 0",
     ("a b",): "got the path `a b`, but not what to undo\n  Put an ID in front of it, or --last: "
     "gitgates undo --last 'a b'",
-    ("--last", "../x"): "../x: is outside of the repository",
+    ("--last", "../x"): "../x: is outside the repository",
     ("3", "--last"): "an ID and --last exclude each other",
     ("--prompt", "1", "--turn"): "--prompt and --turn exclude each other",
     ("3", "--session", "s1"): "an ID and --session exclude each other",
     ("--prompt", "7"): "prompt 7 of session s2 has changed nothing\n  These have: 1",
-    ("--session", "s"): "--session s means several: s1, s2",
+    ("--session", "s"): "--session s means several sessions: s1, s2",
     ("--session", "none"): "there is nothing to undo of that session or agent",
-    ("--turn",): "--turn: it is not known which session calls",
+    ("--turn",): "--turn: the calling session is not known",
 }
 
 
@@ -119,7 +119,7 @@ def test_what_is_undone_cannot_be_undone_again(worked: Repo) -> None:
     undo(worked, "4")
     done = worked.gitgates("undo", "4")
     assert done.returncode == 64
-    assert b"save point 4 is undone already\n  To undo that: gitgates redo" in done.stderr
+    assert b"save point 4 is already undone\n  To undo that: gitgates redo" in done.stderr
     undo(worked, verb="redo")
     done = worked.gitgates("redo")
     assert done.returncode == 64
@@ -246,5 +246,5 @@ def test_the_tool_undoes_the_turn(repo: Repo, monkeypatch: pytest.MonkeyPatch) -
     assert "removed   1\n" in anyio.run(lambda: undo_turn(["1"], caller=caller))
     assert not (repo.path / "1").exists()
     assert (repo.path / "kept").exists()
-    with pytest.raises(ToolError, match="not known which session calls"):
+    with pytest.raises(ToolError, match="the calling session is not known"):
         anyio.run(undo_turn)

@@ -104,7 +104,7 @@ languages: Python
 NEW = ("not tried; pre-commit", "not tried; pre-commit", "not tried; pre-push")
 REMARKS = """\
 passes of test are reused while everything it reads is unchanged
-not tried: gitgates init --dry-run --try shows which of them work here
+not tried: gitgates init --dry-run --try shows which commands work here
 """
 NEXT = "next: gitgates install-hooks, and try the gates now: gitgates run\n"
 
@@ -124,7 +124,7 @@ def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
     )
     written = f"{PYPROJECT}\n\n{TABLES}".encode()
     assert project.files() == {"Makefile": MAKEFILE.encode(), "pyproject.toml": written}
-    found = FOUND.format(*["is there already"] * 3)
+    found = FOUND.format(*["already there"] * 3)
     assert project.init() == (0, found + "pyproject.toml: nothing to add\n", "")
     assert project.files()["pyproject.toml"] == written
     checked = project.gitgates("check").stdout

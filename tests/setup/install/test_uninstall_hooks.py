@@ -25,7 +25,7 @@ def repo(tmp_path: Path) -> Repo:
 def uninstall(repo: Repo, *args: str) -> str:
     code, out, err = repo.gitgates("uninstall-hooks", *args)
     assert (code, err) == (0, "")
-    return out.partition("gitgates: state of gitgates remains")[0]
+    return out.partition("gitgates: gitgates' state remains")[0]
 
 
 @pytest.mark.samples(1)
@@ -124,7 +124,7 @@ def test_what_still_runs_gates_is_told_with_what_takes_it_out(repo: Repo, tmp_pa
         "  It is not managed by gitgates: check it by hand.\n"
         f"gitgates: hooks remain in {tmp_path}/h, which the worktree {other.path} uses\n"
         f"  (cd {other.path} && gitgates uninstall-hooks)\n"
-        "gitgates: Claude Code runs the gates, as .claude/settings.local.json says\n"
+        "gitgates: Claude Code still runs the gates, by .claude/settings.local.json\n"
         "  gitgates uninstall-hooks --agent claude --scope local\n"
     )
 
