@@ -9,12 +9,11 @@ import re
 
 # Placeholders in a translated text: any characters, including slashes; any characters of one name.
 _ANY, _MANY = "\0", "\1"
-_ESCAPED = 0xE000  # shifts an escaped character, so that nothing takes it for an operator
 _MOST = 64  # patterns from one expression
 _SPACE = re.compile(r"(?<!\\)(?:\s+|#[^\n]*)")
-_OPTIONAL = re.compile(r"(\[[^]]*\]|[^()\[\]|*+?])\?")
+_OPTIONAL = re.compile(r"(\w)\?")
 _GROUP = re.compile(r"\((?:\?:)?(?!\?)([^()]*)\)(\??)(?![*+{?])")
-_KNOWN = re.compile(r"(?:[\0\1]|\[[\w-]+\](?![*+{])|[^\\^$*+?()\[\]{}|](?![*+{]))*")
+_UNKNOWN = re.compile(r"[\\^$*+?()\[\]{}|].*", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _MOST_BRACES = 6  # each makes as many patterns as it has parts
 
@@ -32,10 +31,8 @@ def from_regex(expression: str) -> list[str]:
     """
     if expression.startswith("(?x)"):
         expression = _SPACE.sub("", expression.removeprefix("(?x)"))
-    text = re.sub(r"\\(\W)", lambda match: chr(_ESCAPED + ord(match[1])), expression.strip())
-    text = re.sub(r"(?<=[*+])\?", "", text)  # lazy or not, it finds the same paths
-    text = re.sub(r"\[\^/\][*+]", _MANY, re.sub(r"\.[*+]", _ANY, text))
-    texts = [_OPTIONAL.sub(r"(?:\1|)", text)]
+    text = re.sub(r"(?<!\\)\.[*+]", _ANY, re.sub(r"\[\^/\][*+]", _MANY, expression.strip()))
+    texts = [_OPTIONAL.sub(r"(?:\1|)", re.sub(r"\\([./-])", r"\1", text))]
     while any(map(_GROUP.search, texts)):
         texts = list(dict.fromkeys(each for text in texts for each in _without_group(text)))
         if len(texts) > _MOST:
@@ -53,20 +50,11 @@ def _without_group(text: str) -> list[str]:
 
 
 def _whole(text: str) -> str:
-    """Return a text that stands for a whole path, without anchors and escapes."""
+    """Return a text that stands for a whole path, without anchors."""
     body = text.removeprefix("^").removesuffix("$")
-    match = _KNOWN.match(body)
-    if match and match.end() < len(body):
-        unknown = "".join(map(_plain, body[match.end() :]))[:20]
-        raise NoPatternError(f"`{unknown}` has no counterpart in a pattern")
-    start, end = _ANY * (not text.startswith("^")), _ANY * (not text.endswith("$"))
-    return start + "".join(map(_plain, body)) + end
-
-
-def _plain(char: str) -> str:
-    """Return a character as a pattern spells it."""
-    escaped = chr(ord(char) - _ESCAPED) if _ESCAPED <= ord(char) < _ESCAPED + 128 else char
-    return f"\\{escaped}" if escaped != char and escaped in "*?[\\$" else escaped
+    if match := _UNKNOWN.search(body):
+        raise NoPatternError(f"`{match[0][:20]}` has no counterpart in a pattern")
+    return _ANY * (not text.startswith("^")) + body + _ANY * (not text.endswith("$"))
 
 
 def _render(text: str) -> str:

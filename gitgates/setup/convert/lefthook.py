@@ -21,9 +21,6 @@ with open(os.path.join(os.path.dirname(__file__), "lefthook.toml"), "rb") as _fi
 FILES = tuple(name for name in BY_NAME["lefthook"].settings if not name.endswith(".jsonc"))
 _LEFT_OUT = frozenset(KEYS["left_out"]["keys"])
 _PLACE = re.compile(r"""(["']?)\{(staged_files|push_files|all_files|files|cmd|\d)\}\1""")
-_ADDS = re.compile(r"\s*(?:&&|;|\n)\s*git add (?:--? ?)?(?:\{staged_files\}|\.|-u)\s*$")
-# Hooks whose paths are those of the commit or the push.
-_ABOUT_FILES = ("pre-commit", "pre-merge-commit", "pre-push")
 
 
 class _NoGateError(Exception):
@@ -70,21 +67,14 @@ def _in_order(options: dict[str, Any]) -> list[dict[str, Any]]:
     for kind, key in (("scripts", "script"), ("commands", "name")):
         entries = table(options, kind)
         commands = [{"name": name, **table(entries, name), key: name} for name in entries]
-        jobs += sorted(commands, key=_rank)
+        jobs += sorted(commands, key=lambda job: (float(job.get("priority") or "inf"), job["name"]))
     return jobs
-
-
-def _rank(job: dict[str, Any]) -> tuple[float, str]:
-    priority, name = job.get("priority"), str(job["name"])
-    natural = re.sub(r"\d+", lambda match: match[0].zfill(9), name)  # 2 comes before 10
-    return (priority if priority and isinstance(priority, int) else float("inf"), natural)
 
 
 def _job(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> ManagerJob:
     """Return a job as a gate. Raises: _NoGateError, NoPatternError."""
     run = _run(entry, hook, settings)
-    adds = bool(_ADDS.search(run))
-    restages, run = adds or bool(entry.get("stage_fixed")), _ADDS.sub("", run)
+    restages = bool(entry.get("stage_fixed"))
     if "git add" in run:
         raise _NoGateError("its `git add` would fail the gate; `restage` stages what it fixes")
     places = {name for _quote, name in _PLACE.findall(run)}
@@ -102,8 +92,6 @@ def _job(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> ManagerJ
         command = command.removesuffix(' "$@"')
     options = table(settings, hook)
     root = os.path.normpath(str(entry.get("root") or "").strip("/"))
-    # In other hooks, lefthook applies globs only if the command is given files.
-    is_about_files = hook in _ABOUT_FILES or takes_paths
     is_doublestar = settings.get("glob_matcher") == "doublestar"
     translate = from_doublestar if is_doublestar else from_gobwas
     excluded = (*texts(options.get("exclude", [])), *texts(entry.get("exclude", [])))
@@ -112,8 +100,8 @@ def _job(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> ManagerJ
         description=entry.get("fail_text", ""),
         # A text would also get the hook's arguments.
         command=["sh", "-c", command] if entry.get("use_stdin") and not numbers else command,
-        files=_below(root, files) if is_about_files else [],
-        exclude=[p for glob in excluded for p in translate(glob)] if is_about_files else [],
+        files=_below(root, files),
+        exclude=[pattern for glob in excluded for pattern in translate(glob)],
         working_dir="" if root == "." else root,
         timeout=timeout,
         env={name: str(value) for name, value in table(entry, "env").items()},
@@ -145,9 +133,7 @@ def _run(entry: dict[str, Any], hook: str, settings: dict[str, Any]) -> str:
 
 def _below(root: str, patterns: list[str]) -> list[str]:
     """Return patterns that select only files in a folder; those of whole paths stay."""
-    below = []
-    for pattern in patterns:
-        body = pattern.removeprefix("*/").removeprefix("**/")
-        is_open = "/" not in body.rstrip("/") and not pattern.startswith("/")
-        below.append(f"{root}/**/{body}" if is_open or body != pattern else pattern)
-    return patterns if root == "." else below or [f"{root}/"]
+    if root == ".":
+        return patterns
+    inner = [pattern.lstrip("/").removeprefix("*/").removeprefix("**/") for pattern in patterns]
+    return [p if p.startswith(f"{root}/") else f"{root}/**/{p}" for p in inner] or [f"{root}/"]

@@ -49,7 +49,7 @@ def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
         bodies += script.body
         commands = _commands(script.body)
         if not all(map(_is_plain, commands)):
-            jobs.append(_whole(script, notes))
+            jobs.append(_whole(script))
             continue
         for command in commands:
             jobs += _converted(command, script, project, notes)
@@ -85,12 +85,7 @@ def _job(name: str, script: Script, **keys: object) -> ManagerJob:
     return ManagerJob(name, (script.hook,), only_set(**keys), script.manager, in_order=True)
 
 
-def _whole(script: Script, notes: list[str]) -> ManagerJob:
-    if _CALLS_LINT_STAGED.search(script.body):
-        notes.append(
-            f"{script.source}: it runs lint-staged, which hides and stages changes as gitgates "
-            "does; better create a gate for each of its commands"
-        )
+def _whole(script: Script) -> ManagerJob:
     is_commit = script.hook == "pre-commit"
     stages = is_commit and bool(_STAGES.search(script.body))
     call = f'PATH="$PWD/node_modules/.bin:$PATH" sh -e {script.source}'

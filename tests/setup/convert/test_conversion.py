@@ -75,12 +75,7 @@ JOB: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "environment": ({"env": {"A": 1}}, {"env": {"A": "1"}}, ""),
     "a limit": ({"timeout": "90s"}, {"timeout": "90s"}, ""),
     "fixes are staged": ({"stage_fixed": True}, {"writes": True, "restage": True}, ""),
-    "git add": (
-        {"run": "./a {staged_files} && git add {staged_files}"},
-        {"pass_files": True, "writes": True, "restage": True},
-        "",
-    ),
-    "git add in the middle": ({"run": "./a; git add x; ./b"}, None, "left out: its `git add`"),
+    "git add": ({"run": "./a && git add {staged_files}"}, None, "left out: its `git add`"),
     "standard input": (
         {"use_stdin": True},
         {"command": ["sh", "-c", "./a"], "pass_hook_input": True},
@@ -328,8 +323,7 @@ def test_husky_and_lint_staged(tmp_path: Path) -> None:
         "pre-push": {"gates": ["husky-pre-push"]},
         "post-merge": {"gates": ["ci"]},
     }
-    assert len(conversion.notes) == 1
-    assert conversion.notes[0].startswith(".husky/pre-push: it runs lint-staged, which hides")
+    assert conversion.notes == ()
     assert of(tmp_path, {}, ".husky").gates == conversion.gates
 
 
