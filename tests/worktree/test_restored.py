@@ -57,7 +57,7 @@ def test_what_a_reset_takes_that_has_seen_the_tree_before_is_named_and_comes_bac
     assert armed.gitgates("recover", "--show", "a").stdout.decode() == MINE
     doctor = armed.gitgates("doctor").stdout.decode()
     for name in ("a", "n"):
-        what = rf"note .*`{name}` was restored .*, and git has replaced or removed it since"
+        what = rf"note .*`{name}` was restored .*, and has changed since"
         assert re.search(what, doctor), doctor
     assert files(armed) == before
     said = armed.gitgates("recover").stdout.decode()
@@ -149,7 +149,7 @@ def test_what_was_edited_since_is_listed_and_comes_back_only_on_request(armed: R
     (run,) = (armed.path / ".git/gitgates/restored").iterdir()
     (run / "killed").touch()  # then an editor may have shown, and saved, what was committed
     doctor = armed.gitgates("doctor").stdout.decode()
-    assert re.search(r"note .*`a` was restored .*, and it has changed since", doctor), doctor
+    assert re.search(r"note .*`a` was restored .*, and has changed since", doctor), doctor
     said = armed.gitgates("recover").stdout.decode()
     assert "a has changed since it was restored" in said
     assert "gitgates recover --restore a" in said

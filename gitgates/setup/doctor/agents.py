@@ -18,7 +18,7 @@ from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook
 from gitgates.session.installed import is_switched_off
-from gitgates.session.needs import agents_wanted, is_reason, policies_on
+from gitgates.session.needs import agents_wanted, is_reason
 from gitgates.session.told_once import unread_in
 from gitgates.setup.doctor.hooks import Subject
 from gitgates.setup.install import agent_needs, agents
@@ -121,22 +121,14 @@ def check_agents(subject: Subject) -> Iterator[Finding]:
         fix = f"gitgates install-hooks --agent {DEFAULT_AGENT}"
         broken = [each.problem(each.broken, _FIX) for each in everything if each.broken]
         yield from broken or [Finding("note", "agent", where, what, fix)]
-    for agent, sources in used.items():
+    for sources in used.values():
         findings = list(_check(subject, sources))
         wrong = {finding.where for finding in findings if finding.severity == "problem"}
         yield from findings
         for source in sources:
             if source.own_hooks and source.location not in wrong:
-                what = f"hooks are installed{_policies(config, agent)}"
-                yield source.note(what)._replace(severity="ok")
+                yield source.note("hooks are installed")._replace(severity="ok")
     yield from _unread_input(repo)
-
-
-def _policies(config: Config | None, agent: str) -> str:
-    """Return the policies that an agent has an event for; the others are off in it."""
-    kinds_of = policies_on(config) if config else {}
-    names = [name for name, kinds in kinds_of.items() if any(map(agent_host(agent).has, kinds))]
-    return f", for {', '.join(names)}" if names else ""
 
 
 def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
@@ -148,14 +140,12 @@ def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
     for source in with_hooks:
         yield from _program(source, repo)
         yield from _trust(source, repo)
-    files = agent_host(first.agent).FILES
-    if subject.folder != "." and all(s.scope in files.start_only for s in with_hooks):
-        others = [scope for scope in files.settings if scope not in files.start_only]
-        instead = f"\nor: gitgates install-hooks --agent {first.agent} --scope {others[0]}"
+    start_only = agent_host(first.agent).FILES.start_only
+    if subject.folder != "." and all(source.scope in start_only for source in with_hooks):
         yield first.note(
             f"{first.title} runs no hooks if it is started here, in `{subject.folder}`: it reads "
             "these settings only in the folder that it is started in",
-            f"cd {shlex.quote(repo.root_abs)}, and start it there{instead if others else ''}",
+            f"cd {shlex.quote(repo.root_abs)}, and start it there",
         )
     if config is None:
         return
@@ -195,20 +185,16 @@ def _disabled(sources: list[Source], repo: Repo) -> Iterator[Finding]:
         if environ.is_off(effective):
             reason = "its `env` sets GITGATES=0: hooks run no gates"
             yield source.problem(reason, "remove GITGATES from its `env`")
-        for gate, name in environ.skipped_gates(effective).items():
-            reason = f"its `env` sets {name}: hooks skip gate `{gate}`"
-            yield source.note(reason, f"remove {name} from its `env`")
     scopes = {source.scope for source in sources if source.own_hooks}
     for path_abs, scope in host.switch_files(repo.root_abs, repo.env).items():
         # A project's switch applies only to the project's hooks.
         if not (scope == "project" and scopes == {"user"}) and is_switched_off(host.NAME, path_abs):
             location = user_file.display_path(path_abs, repo.root_abs)
-            whose = "of this project" if scope == "project" else "of yours, in any project"
-            yield Finding("problem", "agent", location, f"{what} {whose}", fix)
+            yield Finding("problem", "agent", location, what, fix)
 
 
 def _outdated(source: Source, needed: tuple[Entry, ...]) -> Iterator[Finding]:
-    """Find hooks that miss a tool, may be skipped, time out too early, or are not needed."""
+    """Find hooks that miss a tool, may be skipped, or time out too early."""
     expected = {entry.event: entry for entry in needed}
     for hook in source.own_hooks:
         at, fix = hook.event, source.install
@@ -225,11 +211,6 @@ def _outdated(source: Source, needed: tuple[Entry, ...]) -> Iterator[Finding]:
             )
             take_out = f"{agent_settings(source.agent).TAKE_PLUGIN_OUT}; then: "
             yield source.problem(what, f"{take_out if source.scope == 'plugin' else ''}{fix}")
-    idle = [hook.event for hook in source.own_hooks if hook.event not in expected]
-    if idle and source.scope in ("project", "local"):  # others serve other repositories, too
-        what = f"calls gitgates at {', '.join(dict.fromkeys(idle))}, which is not needed"
-        uninstall = source.install.replace("install-hooks", "uninstall-hooks")
-        yield source.note(what, source.install if needed else uninstall)
 
 
 def _program(source: Source, repo: Repo) -> Iterator[Finding]:

@@ -109,11 +109,8 @@ def check_gates(subject: Subject) -> Iterator[Finding]:
 
 def check_files(subject: Subject) -> Iterator[Finding]:
     """Find gates whose `files` match no tracked file."""
-    config = subject.config or Config()
-    for name, what in find_unmatched(config, subject.repo):
-        hooks = (hook.name for hook in config.hooks if name in hook.gates)
-        hints = (f"gitgates explain {hook} --all-files" for hook in hooks)
-        yield Finding("note", "files", f"gate `{name}`", what, next(hints, ""))
+    for name, what in find_unmatched(subject.config or Config(), subject.repo):
+        yield Finding("note", "files", f"gate `{name}`", what, "gitgates explain --all-files")
 
 
 def find_missing(
@@ -132,13 +129,9 @@ def _no_hooks(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterator[tup
     if not os.access(find_runner(gate.runner, env)[0], os.X_OK):
         yield f"its runner {gate.runner} is not found", f"pipx install {gate.runner}"
     ids_in_file = find_ids(root_abs)
-    missing = [f"`{name}`" for name in gate.pre_commit or () if name not in (ids_in_file or ())]
-    if not os.path.exists(f"{root_abs}/{FILE}"):
-        what = f"it runs hooks of {FILE}, which does not exist"
-        yield what, f"{gate.runner} sample-config > {FILE}"
-    elif ids_in_file is None:
-        yield f"it runs hooks of {FILE}, which cannot be read", "fix its YAML"
-    elif missing:
+    if ids_in_file is None:
+        yield f"it runs hooks of {FILE}, which cannot be read", f"{gate.runner} validate-config"
+    elif missing := [f"`{name}`" for name in gate.pre_commit or () if name not in ids_in_file]:
         what = f"{FILE} has no hook {', '.join(missing)}"
         yield what, f"add it there, or remove it from `{gate.name}`"
 
@@ -217,11 +210,8 @@ def check_left_over(subject: Subject) -> Iterator[Finding]:
         for part in feature_parts("recovery"):
             yield from (problem._replace(what=what) for what in part.pending(repo))
         for file in (file for file in list_missing(repo) if file.is_doubtful):
-            state = "git has replaced or removed it" if file.is_replaced else "it has changed"
-            what = f"`{file.path}` was restored after {file.when}, and {state} since"
-            options = "" if file.is_replaced else f" --restore {shlex.quote(file.path)}"
-            fix = worktree.command(f"gitgates recover{options}")
-            yield note._replace(check="restored", what=what, mend=fix)
+            what = f"`{file.path}` was restored after {file.when}, and has changed since"
+            yield note._replace(check="restored", what=what)
 
 
 def _is_running(repo: Repo) -> bool:

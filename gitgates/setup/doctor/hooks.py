@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 import gitgates
-from gitgates import __version__
 from gitgates.config.load import inspect
 from gitgates.core.errors import ConfigError, GitError
 from gitgates.core.record import Record
@@ -20,12 +18,11 @@ from gitgates.git.repo import GIT_LOCAL, Repo, find_repo
 from gitgates.setup.install import hookspath, selection
 from gitgates.setup.install.githooks import HookFile, is_served, read_hook
 from gitgates.setup.install.hookspath import HooksFolder, hooks_folder
-from gitgates.setup.install.managers import VIA, called_hooks, find_calls, install_command
+from gitgates.setup.install.managers import VIA, called_hooks, find_calls
 from gitgates.verbs.finding import Finding
 
 _INSTALL = "gitgates install-hooks"
 _NOT_EXECUTABLE = "is not executable, so git does not run it"
-_VERSION = re.compile(rb'^__version__ = "(.+)"$', re.MULTILINE)
 # Git's own variables about this worktree are wrong in another one; settings stay.
 _ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_CONFIG"))
 
@@ -126,36 +123,29 @@ def check_hooks(subject: Subject) -> Iterator[Finding]:
 
     Each hooks folder is checked once: worktrees mostly share one.
     """
+    hooks: tuple[str, ...] = ()
+    with suppress(ConfigError):  # nothing to install, or the configuration cannot be read
+        hooks = selection.select(subject.config)[0]
     folders: dict[str, Worktree] = {}
     for worktree in subject.worktrees:
         folders.setdefault(worktree.folder.path_abs, worktree)
     for folder_abs, worktree in folders.items():
-        for hook in _wanted_hooks(subject):
+        for hook in hooks:
             yield _check_hook(read_hook(os.path.join(folder_abs, hook)), worktree)
-
-
-def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
-    """Return the configured git hooks; if the configuration is invalid, the installed ones."""
-    if subject.config is None:
-        folder_abs = subject.current.folder.path_abs
-        files = (read_hook(os.path.join(folder_abs, hook)) for hook in selection.CLIENT_HOOKS)
-        return tuple(file.hook for file in files if file.kind == "shim")
-    try:
-        return selection.select(subject.config)[0]
-    except ConfigError:
-        return ()  # no git hook is configured
 
 
 def _check_hook(file: HookFile, worktree: Worktree) -> Finding:
     location = worktree.display_path(file.path_abs)
-    wrong = Finding("problem", "hook", location, "", worktree.command(_install(file, worktree)))
+    name = file.manager.name if file.manager else ""
+    via = name or next((manager for manager, _hook in worktree.calls), "")
+    install = worktree.command(f"{_INSTALL} --via {via}" if via in VIA else _INSTALL)
+    wrong = Finding("problem", "hook", location, "", install)
     if file.kind == "none":
         return wrong._replace(what=f"{file.hook} is not installed: git runs none of its gates")
     if file.kind == "shim":
         return check_shim(file, location, worktree)
     if not file.executable:
         return wrong._replace(what=_NOT_EXECUTABLE, mend=f"chmod +x {shlex.quote(file.path_abs)}")
-    name = file.manager.name if file.manager else ""
     served = f"{name} runs the gates" if is_served(file, name, worktree.calls) else ""
     if served or file.hook in called_hooks(content(file.path_abs)):
         return wrong._replace(severity="ok", what=served or "calls gitgates", mend="")
@@ -165,19 +155,6 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Finding:
         return check_shim(previous, f"{location}{suffix}", worktree)
     owner = f"belongs to {name}" if name else "is not a gitgates hook"
     return wrong._replace(what=f"{owner}: git runs none of the gates")
-
-
-def _install(file: HookFile, worktree: Worktree) -> str:
-    """Return the command that makes git run a hook's gates.
-
-    Through the manager that owns the hook, or whose file already runs gates, if there is one.
-    """
-    names = [name for name, _hook in worktree.calls]
-    for name, hook in worktree.calls:
-        if hook == file.hook:
-            return install_command(name, (hook,), worktree.folder, worktree.repo.root_abs)
-    name = file.manager.name if file.manager else next(iter(names), "")
-    return f"{_INSTALL} --via {name}" if name in VIA else _INSTALL
 
 
 # The shim
@@ -194,12 +171,8 @@ def check_shim(file: HookFile, location: str, worktree: Worktree) -> Finding:
     if not may_start(file, worktree.repo):
         what = f"names {file.python}, which is a file of the repository and not trusted"
         return note._replace(what=what)
-    text = content(os.path.join(file.home, "gitgates", "__init__.py"))
-    if not (version := _VERSION.search(text)):
+    if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
         return wrong._replace(what=f"gitgates is missing from {file.home or 'its home'}")
-    if version[1] != __version__.encode():
-        what = f"runs gitgates {version[1].decode()} of {file.home}; this is {__version__}"
-        return note._replace(what=what)
     if not file.current:
         return note._replace(what="was written by a different version of gitgates")
     return Finding("ok", "shim", location, "installed")

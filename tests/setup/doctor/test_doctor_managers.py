@@ -77,7 +77,7 @@ def test_husky_whose_script_runs_us(repo: Repo, call: str) -> None:
     repo.write(".husky/pre-commit", f"npx lint-staged\n{call}\n")
     repo.write(".husky/pre-merge-commit", f"{call.replace('pre-commit', 'pre-merge-commit')}\n")
     merge = "pre-merge-commit is not installed: git runs none of its gates"
-    assert examine(repo) == [on_hook("pre-merge-commit", what=merge, mend="npx husky")]
+    assert examine(repo) == [on_hook("pre-merge-commit", what=merge, mend=f"{INSTALL} --via husky")]
     repo.write(".husky/pre-commit", f"# {call}\n")
     what = "belongs to husky: git runs none of the gates"
     assert examine(repo)[0] == on_hook(what=what, mend=f"{INSTALL} --via husky")
@@ -96,7 +96,7 @@ def test_a_copy_of_older_settings(repo: Repo) -> None:
     foreign(alone(repo), FOREIGN["simple-git-hooks"])
     repo.write("package.json", '{"simple-git-hooks": {"pre-commit": "gitgates run pre-commit"}}')
     what = "belongs to simple-git-hooks: git runs none of the gates"
-    assert examine(repo)[0] == on_hook(what=what, mend="npx simple-git-hooks")
+    assert examine(repo)[0] == on_hook(what=what, mend=f"{INSTALL} --via simple-git-hooks")
 
 
 def test_hook_of_nobody_that_we_know(repo: Repo) -> None:
@@ -136,7 +136,7 @@ def test_framework_that_serves(repo: Repo, name: str) -> None:
     alone(repo)
     install(repo, name)
     what = "pre-merge-commit is not installed: git runs none of its gates"
-    mend = f"{name if name == 'pre-commit' else 'pre-commit'} install -t pre-merge-commit"
+    mend = f"{INSTALL} --via pre-commit"
     assert examine(repo) == [on_hook("pre-merge-commit", what=what, mend=mend)]
     framework(repo, *stages, install=", ".join(stages))
     install(repo, name)

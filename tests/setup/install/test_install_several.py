@@ -221,7 +221,7 @@ def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> No
     (ready.path / ".github/copilot/settings.json").unlink()
     ready.write(".claude/settings.local.json", '{"disableAllHooks": true}')
     assert ".claude/settings.local.json" in [
-        one.where for one in of_agents(ready) if "Copilot CLI runs no hooks of" in one.what
+        one.where for one in of_agents(ready) if "Copilot CLI runs no hooks" in one.what
     ]
     (ready.path / ".claude/settings.local.json").unlink()
     (ready.path / ".github/copilot").rmdir()
