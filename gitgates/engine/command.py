@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from gitgates.core.types import Status
 
 # Stages that pre-commit takes `--files` for; elsewhere its hooks run as before a commit.
-_FILE_STAGES = ("pre-commit", "pre-merge-commit", "pre-push", "manual")
-_MESSAGE_STAGES = ("commit-msg", "prepare-commit-msg")
+FILE_STAGES = ("pre-commit", "pre-merge-commit", "pre-push", "manual")
+MESSAGE_STAGES = ("commit-msg", "prepare-commit-msg")
 
 ACTIVE = "GITGATES_ACTIVE"  # the hooks that are running already: process, name, git folder
 
@@ -56,7 +56,7 @@ def make_commands(
     else:
         fixed = (_base(gate, event),)
     paths = tuple(_argument(path, gate.working_dir) for path in step.paths)
-    is_of_files = gate.pre_commit is not None and event.name not in _MESSAGE_STAGES
+    is_of_files = gate.pre_commit is not None and event.name not in MESSAGE_STAGES
     passes = gate.pass_files or is_of_files
     cwd_abs = root_abs if gate.working_dir == "." else f"{root_abs}/{gate.working_dir}"
     return [
@@ -124,9 +124,9 @@ def _argument(path: str, working_dir: str) -> str:
 def _pre_commit_commands(
     gate: Gate, event: Event, runner: tuple[str, ...]
 ) -> tuple[tuple[str, ...], ...]:
-    stage = event.name if event.name in (*_FILE_STAGES, *_MESSAGE_STAGES) else "pre-commit"
+    stage = event.name if event.name in (*FILE_STAGES, *MESSAGE_STAGES) else "pre-commit"
     about: tuple[str, ...] = ("--files",)
-    if stage in _MESSAGE_STAGES:
+    if stage in MESSAGE_STAGES:
         # Without files it would hide unstaged work first, which is not wanted here.
         about = ("--commit-msg-filename", event.message_file_abs, "--files", event.message_file_abs)
     ids: tuple[tuple[str, ...], ...] = tuple((name,) for name in gate.pre_commit or ()) or ((),)

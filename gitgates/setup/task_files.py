@@ -15,19 +15,17 @@ from gitgates.store.files import open_regular
 
 INI = (".ini", ".cfg", ".flake8")
 _COMMENT = "//"
-# Longer files are generated, and would take long to parse. Lock files are only searched.
-_LONGEST_BYTES = 1024 * 1024
-_LONGEST_LOCK_BYTES = 32 * _LONGEST_BYTES
+# Lock files have a few megabytes; what is longer is generated, and would take long to parse.
+_LONGEST_BYTES = 8 * 1024 * 1024
 
 
 def read_text(path_abs: str) -> str:
     """Return a file's text, with LF line endings. Raises: ValueError if it is not UTF-8."""
-    longest = _LONGEST_LOCK_BYTES if path_abs.endswith(".lock") else _LONGEST_BYTES
     try:
         with open(path_abs, "rb", opener=open_regular) as file:
-            content = file.read(longest + 1)
-        if len(content) > longest:
-            raise ValueError(f"it is longer than {longest // 1024} KiB")
+            content = file.read(_LONGEST_BYTES + 1)
+        if len(content) > _LONGEST_BYTES:
+            raise ValueError(f"it is longer than {_LONGEST_BYTES // 1024} KiB")
         return content.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start + 1} is not UTF-8") from error

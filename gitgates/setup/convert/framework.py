@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from gitgates.engine.command import uses_arguments
+from gitgates.engine.command import FILE_STAGES, MESSAGE_STAGES, uses_arguments
 from gitgates.setup.convert.globs import NoPatternError, from_regex
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, only_set
 from gitgates.setup.install.framework import FILE, read_hooks, stages_of
@@ -19,10 +19,8 @@ from gitgates.setup.task_files import texts
 with open(os.path.join(os.path.dirname(__file__), "framework.toml"), "rb") as _file:
     KEYS = tomllib.load(_file)
 
-# The hooks in which a gate can run the framework: see engine/command.py.
-_SERVED = frozenset(
-    ("pre-commit", "pre-merge-commit", "pre-push", "commit-msg", "prepare-commit-msg", "manual")
-)
+# The hooks in which a gate can run the framework.
+_SERVED = frozenset((*FILE_STAGES, *MESSAGE_STAGES))
 _NOTHING = (None, "", "^$")  # default expressions
 _NAMES_PREK = ("pyproject.toml", "package.json", "Makefile", "mise.toml")
 

@@ -44,16 +44,14 @@ def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
     Raises: UsageError.
     """
     jobs: list[ManagerJob] = []
-    bodies = ""
     for script in _scripts(project):
-        bodies += script.body
         commands = _commands(script.body)
         if not all(map(_is_plain, commands)):
             jobs.append(_whole(script))
             continue
         for command in commands:
             jobs += _converted(command, script, project, notes)
-    if "staged" not in bodies + " ".join(notes) and not any(j.keys.get("restage") for j in jobs):
+    if "staged" not in " ".join(notes) and not any(job.keys.get("restage") for job in jobs):
         jobs += lint_staged(project, Script("", "pre-commit", "", ""), notes)
     return jobs
 
@@ -101,9 +99,8 @@ def _converted(
     run = table(project.load(PACKAGE), "scripts").get(command.rsplit(maxsplit=1)[-1], "")
     text = f"{command} {run}"  # the last word may name a script
     if _CALLS_LINT_STAGED.search(text):
-        count = len(notes)
         jobs = [] if _OTHER_SETTINGS.search(text) else lint_staged(project, script, notes)
-        if not jobs and len(notes) == count:
+        if not jobs:
             notes.append(f"{script.source}: {command}: its configuration {_BY_HAND}")
         return jobs
     line = _PARAMETER.sub('"$1"', command)

@@ -14,7 +14,6 @@ import shutil
 import sys
 from collections.abc import Mapping
 
-from gitgates.core.clean import visible_line
 from gitgates.core.errors import ConfigError, StateError, UsageError
 from gitgates.core.record import Record
 from gitgates.core.types import Config
@@ -64,12 +63,8 @@ def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str])
     if scope not in scopes:
         raise UsageError(no_scope(agent, scope), f"Use another scope: --scope {' | '.join(scopes)}")
     if scope not in files:
-        others, home = " | ".join(files), visible_line(env.get("HOME", ""))
-        set_to = f"`{home}`, which is not an absolute path" if home else "not set"
-        raise StateError(
-            f"HOME is {set_to}, so there are no settings in the scope {scope}",
-            f"Set it, or use another scope: --scope {others}" if others else "Set it.",
-        )
+        what = f"HOME is not an absolute path, so there are no settings in the scope {scope}"
+        raise StateError(what, "Set it, or use another scope: --scope project")
     return files[scope]
 
 

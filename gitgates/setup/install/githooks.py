@@ -19,7 +19,7 @@ from gitgates.core.errors import StateError
 from gitgates.core.record import Record
 from gitgates.edit.user_file import content
 from gitgates.git.previous_hook import BECOME, MARK, OPENS_ITSELF, SUFFIX
-from gitgates.setup.install.managers import FRAMEWORK, VIA, Manager, called_hooks, recognise
+from gitgates.setup.install.managers import FRAMEWORK, Manager, called_hooks, recognise
 from gitgates.store.files import replace_file
 
 # custom: a hand-written hook that mentions gitgates.
@@ -175,12 +175,8 @@ def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def _in_the_way(files: list[HookFile]) -> StateError:
     names = "".join(f"\n  {file.path_abs}\n  {file.kept_abs}" for file in files)
-    look, manager = "Look", files[0].manager
-    if manager and manager.name in VIA:
-        via = f"gitgates install-hooks --via {manager.name}"
-        look = f"Let {manager.name}, which writes it, run the gates: {via}\n  Or look"
     what = "another hook is in place, and an earlier one is already kept; nothing was changed:"
-    return StateError(what + names, f"{look} at both, and remove the one that you no longer need.")
+    return StateError(what + names, "Look at both, and remove the one that you no longer need.")
 
 
 def _needs_names(files: list[HookFile]) -> StateError:

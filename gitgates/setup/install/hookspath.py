@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 # Settings in other scopes apply to other repositories, too.
 _OWN_SCOPES = ("local", "worktree")
 _MOUNTS = "/proc/self/mountinfo"
-_FIELDS = 3
 
 
 class HooksFolder(Record):
@@ -56,7 +55,7 @@ def hooks_folder(repo: Repo) -> HooksFolder:
         problem = os.fsdecode(completed.stderr).strip()
         raise GitError(f"core.hooksPath cannot be read: {problem}", "See: git config --list")
     # The last one counts: git lists the nearest scope last.
-    scope, origin, value = os.fsdecode(completed.stdout).split("\0")[-_FIELDS - 1 : -1]
+    scope, origin, value = os.fsdecode(completed.stdout).split("\0")[-4:-1]
     path = os.fsdecode(repo.git.configured("rev-parse", "--git-path", "hooks").stdout).rstrip("\n")
     return HooksFolder(os.path.normpath(os.path.join(repo.root_abs, path)), value, scope, origin)
 
@@ -79,7 +78,7 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
 
     Raises: GitError that names the setting, and the commands that fix it.
     """
-    path, unset = shlex.quote(folder.path_abs), f"Unset it: {unset_command(folder)}"
+    unset = f"Unset it: {unset_command(folder)}"
     if folder.is_shared and not force:
         raise GitError(
             f"{setting(folder)}: git uses that hooks folder instead of .git/hooks, in every "
@@ -90,9 +89,8 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
             "  Or install into that folder anyway: gitgates install-hooks --force",
         )
     if why := why_unused(folder):
-        create = "" if os.path.lexists(folder.path_abs) else f"\n  Or create it: mkdir -p {path}"
-        look = f"Look at it with: ls -ld {path}"
-        raise GitError(why, unset + create if folder.scope else look)
+        look = f"Look at it with: ls -ld {shlex.quote(folder.path_abs)}"
+        raise GitError(why, unset if folder.scope else look)
 
 
 def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
@@ -100,12 +98,6 @@ def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
     notes = drive_remarks(repo.root_abs)
     if folder.scope:
         notes.append(f"{setting(folder)}: hooks are installed there")
-    if folder.is_shared:
-        notes.append("every repository that this setting applies to runs them")
-    root_abs = os.path.realpath(repo.root_abs)
-    is_inside = os.path.realpath(folder.path_abs).startswith(f"{root_abs}/")
-    if folder.scope and is_inside and "/.git/" not in f"{folder.path_abs}/":
-        notes.append("that folder is in the working tree; the hooks contain paths of this machine")
     return notes
 
 

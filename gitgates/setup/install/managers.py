@@ -109,8 +109,8 @@ def additions(
         place = "under `simple-git-hooks`" if file == "package.json" else "as keys"
         return [LinesToAdd(file, place, of_json(name, hooks, text))]
     if name == "lefthook":
-        lines = of_lefthook(hooks, file, has_jobs="jobs" in text)
-        return [LinesToAdd(file, "under the hooks that are already there, or as new ones", lines)]
+        place = "under the hooks that are already there, or as new ones"
+        return [LinesToAdd(file, place, of_lefthook(hooks, file))]
     repos = ("" if text else "repos:\n") + of_framework(hooks, file)
     return [
         LinesToAdd(file, "at the beginning", install_types(_of_git(hooks), file)),
@@ -183,14 +183,14 @@ def of_json(manager: str, hooks: Sequence[str], text: str) -> str:
     return lines
 
 
-def of_lefthook(hooks: Sequence[str], file: str, *, has_jobs: bool) -> str:
-    """Return a command for each hook, or a job if the file has jobs."""
+def of_lefthook(hooks: Sequence[str], file: str) -> str:
+    """Return a command for each hook."""
     lines = ""
     for hook in hooks:
-        template = _LINES["lefthook"]["jobs" if has_jobs else "commands"]
         arguments = _LINES["lefthook"]["arguments"].get(hook, "{0}")
         is_read = json.dumps(HOOK_POINTS[hook].reads_stdin)
-        filled = template.replace("@HOOK@", hook).replace("@ARGUMENTS@", arguments)
+        filled = _LINES["lefthook"]["commands"].replace("@HOOK@", hook)
+        filled = filled.replace("@ARGUMENTS@", arguments)
         lines += filled.replace("@FILE@", file).replace("@STDIN@", is_read)
     return lines
 

@@ -18,10 +18,6 @@ from gitgates.setup.install.managers import FRAMEWORK
 _FOR_AGENTS = "to install the hooks of Claude Code: gitgates install-hooks --agent claude"
 _STAGES = tuple(point.name for point in HOOK_POINTS.values() if point.framework)
 CLIENT_HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
-_WHY_NOT = {
-    "manual": "is not run by git: run it with gitgates run manual",
-    "fsmonitor-watchman": "is a protocol between git and a helper, and cannot run gates: skipped",
-}
 
 
 def select(
@@ -65,12 +61,11 @@ def select(
 
 def _why_not(name: str, via: str) -> str:
     """Return why a hook cannot be installed."""
-    usual = "is not run by git, so there is nothing to install"
-    if HOOK_POINTS[name].host == "git":
-        usual = "runs on the server, not in a clone: skipped"
     if via in FRAMEWORK:
-        usual = f"is not a stage of {via}: skipped"
-    return f"`{name}` {_WHY_NOT.get(name, usual)}"
+        return f"`{name}` is not a stage of {via}: skipped"
+    if HOOK_POINTS[name].host == "git":
+        return f"`{name}` runs no gates in a clone: skipped"
+    return f"`{name}` is not run by git, so there is nothing to install"
 
 
 def install_in_cloud(folder_abs: str, env: Mapping[str, str], say: Callable[[str], None]) -> None:

@@ -176,7 +176,7 @@ def test_the_scope_says_which_file(ready: Repo, tmp_path: Path) -> None:
 
 
 def test_no_home_no_settings_of_ones_own() -> None:
-    with pytest.raises(StateError, match="HOME is not set"):
+    with pytest.raises(StateError, match="HOME is not an absolute path"):
         agents.settings_file("claude", "user", "/r", {})
 
 
@@ -453,7 +453,7 @@ def test_a_relative_home_is_none(repo: Repo, name: str, monkeypatch: pytest.Monk
     repo.config(CONFIG)
     done = repo.gitgates("install-hooks", "--agent", name, "--scope", "user")
     assert done.returncode == 73
-    assert b"HOME is `some/where`, which is not an absolute path" in done.stderr
+    assert b"HOME is not an absolute path" in done.stderr
     assert not (repo.path / "some").exists()
 
 

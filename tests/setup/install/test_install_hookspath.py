@@ -37,8 +37,6 @@ def test_a_local_folder_is_used_and_said(repo: Repo) -> None:
         (
             ".my hooks/pre-push: installed\n"
             f"gitgates: core.hooksPath is `.my hooks` {LOCAL}: hooks are installed there\n"
-            "gitgates: that folder is in the working tree; the hooks contain paths of this machine"
-            "\n"
         ),
         "",
     )
@@ -82,8 +80,7 @@ def test_a_local_folder_that_is_not_there(repo: Repo, force: tuple[str, ...]) ->
     repo.git("config", "core.hooksPath", "no where")
     said = (
         f"core.hooksPath is `no where` {LOCAL}: that folder does not exist, so git runs no hooks"
-        "\n  Unset it: git config --unset-all core.hooksPath\n"
-        f"  Or create it: mkdir -p '{repo.path}/no where'"
+        "\n  Unset it: git config --unset-all core.hooksPath"
     )
     refused(repo, said, *force)
     mend = said.partition("Unset it: ")[2].partition("\n")[0]
@@ -125,11 +122,7 @@ def test_a_global_folder_is_refused_unless_forced(repo: Repo, tmp_path: Path) ->
 
     assert repo.gitgates("install-hooks", "--force") == (
         0,
-        (
-            f"{hooks}/pre-push: installed\n"
-            f"gitgates: {where}: hooks are installed there\n"
-            "gitgates: every repository that this setting applies to runs them\n"
-        ),
+        (f"{hooks}/pre-push: installed\ngitgates: {where}: hooks are installed there\n"),
         "",
     )
     assert repo.gitgates("uninstall-hooks") == (
@@ -229,18 +222,12 @@ def test_a_worktrees_own_setting(repo: Repo, tmp_path: Path) -> None:
         (
             f"gitgates: {where}: that folder does not exist, so git runs no hooks\n"
             f"  Unset it: git config --file {config} --unset-all core.hooksPath\n"
-            f"  Or create it: mkdir -p {linked.path}/own\n"
         ),
     )
     (linked.path / "own").mkdir()
     assert linked.gitgates("install-hooks") == (
         0,
-        (
-            "own/pre-push: installed\n"
-            f"gitgates: {where}: hooks are installed there\n"
-            "gitgates: that folder is in the working tree; the hooks contain paths of this machine"
-            "\n"
-        ),
+        (f"own/pre-push: installed\ngitgates: {where}: hooks are installed there\n"),
         "",
     )
     assert repo.gitgates("install-hooks")[1] == ".git/hooks/pre-push: installed\n"

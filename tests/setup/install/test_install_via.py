@@ -90,17 +90,14 @@ def test_our_hook_over_theirs_goes_and_theirs_comes_back(repo: Repo) -> None:
     assert repo.hooks() == ["commit-msg"]
 
 
-@pytest.mark.parametrize("has_jobs", [False, True])
-def test_the_lines_for_lefthook(*, has_jobs: bool) -> None:
-    lines = managers.of_lefthook(("pre-push",), "lefthook.yml", has_jobs=has_jobs)
+def test_the_lines_for_lefthook() -> None:
+    lines = managers.of_lefthook(("pre-push",), "lefthook.yml")
     keys = {
         "files": "echo lefthook.yml",
         "run": 'true {files} && gitgates git-hook --via=lefthook pre-push "{1}" "{2}"',
         "use_stdin": True,
     }
-    jobs = {"jobs": [{"name": "gitgates", **keys}]}
-    expected = jobs if has_jobs else {"commands": {"zz-gitgates": keys}}
-    assert yaml.safe_load(lines) == {"pre-push": expected}
+    assert yaml.safe_load(lines) == {"pre-push": {"commands": {"zz-gitgates": keys}}}
 
 
 def test_the_lines_for_the_framework() -> None:
