@@ -93,6 +93,7 @@ def recover(repo: Repo, *, in_place: bool = True) -> list[str]:
     May be repeated. Raises: GitError, StateError, OSError.
     """
     lines = list[str]()
+    run_state.forget_unbegun(repo)
     for state in _killed_runs(repo):
         if in_place or not state.in_place:
             run, ground = state.run, _ground_of(repo, state)

@@ -15,14 +15,21 @@ import json
 import os
 import stat
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import glob
 
 from gitgates.core.errors import GitError, StateError
 from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
 from gitgates.git.repo import Git
-from gitgates.store.files import lock_file, make_folder, read_state, remove_tree, replace_file
+from gitgates.store.files import (
+    lock_file,
+    make_folder,
+    read_state,
+    remove_file,
+    remove_tree,
+    replace_file,
+)
 from gitgates.store.rescue import move_aside, read_file
 from gitgates.worktree.locks import remove_abandoned, shared_locks
 
@@ -37,6 +44,7 @@ HELD = "refs/gitgates/held"
 _KINDS = ("refs/heads", "refs/tags", "refs/notes", "refs/replace")
 _HALF_MADE_S = 2.0  # by then, another git has finished making a worktree
 _AGAIN_S = 0.05
+_REMOVED_S = 1.0  # in which another process removes a folder
 _SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes")
 
 
@@ -80,8 +88,7 @@ def locked(repo: Repo, run: str) -> Iterator[None]:
     """Lock a new run's folder for this process and all its children. Raises: StateError."""
     folder_abs = folder_of(repo, run)
     try:
-        make_folder(folder_abs)
-        fd = lock_file(f"{folder_abs}/lock")
+        fd = _make_lock(folder_abs)
     except OSError as error:
         what = f"{error.filename or folder_abs}: cannot be written: {error.strerror}"
         raise StateError(what) from error
@@ -92,6 +99,14 @@ def locked(repo: Repo, run: str) -> Iterator[None]:
         if not is_there(repo, run):  # it has not begun, or has ended
             forget(repo, run)
         os.close(fd)
+
+
+def _make_lock(folder_abs: str) -> int:
+    """Make a run's folder and lock; another process may just be removing it as an unbegun one."""
+    while True:
+        make_folder(folder_abs)
+        with suppress(FileNotFoundError):
+            return lock_file(f"{folder_abs}/lock", wait_s=_REMOVED_S)
 
 
 def lock_killed(repo: Repo, run: str, wait_s: float = 0.0) -> int:
@@ -130,10 +145,25 @@ def begun(repo: Repo) -> list[RunState]:
 
 def forget(repo: Repo, run: str) -> None:
     """Remove the state of a run that has ended, and its lock."""
+    folder_abs = folder_of(repo, run)
     try:
-        remove_tree(folder_of(repo, run))
+        remove_file(f"{folder_abs}/run.json")  # first: without it, `forget_unbegun` does the rest
+        remove_tree(folder_abs)
     except OSError:
         return  # the agent has removed it, or the next run will
+
+
+def forget_unbegun(repo: Repo) -> None:
+    """Remove what is left of runs that were killed before they had begun, or at their end."""
+    folder_abs = folder_of(repo)
+    for run in os.listdir(folder_abs) if os.path.isdir(folder_abs) else ():
+        with suppress(OSError):
+            os.rmdir(f"{folder_abs}/{run}")  # killed before it had a lock
+        with suppress(OSError):
+            if not is_there(repo, run) and (fd := lock_killed(repo, run)) >= 0:
+                if not is_there(repo, run):
+                    forget(repo, run)
+                os.close(fd)
 
 
 def save(repo: Repo, state: RunState) -> RunState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -328,6 +329,19 @@ def test_a_signal_beside_a_process_keeps_the_work_too(work: Repo) -> None:
     _out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert work.git("show", f"refs/gitgates/failed/{result(work)['execution_id']}:slow") == ""
+
+
+def test_what_is_left_of_runs_that_were_killed_before_they_began_goes(work: Repo) -> None:
+    work.write(".git/gitgates/headless/killed/lock", "")
+    work.write(".git/gitgates/headless/begins/lock", "")
+    (work.path / ".git/gitgates/headless/empty").mkdir()
+    with (work.path / ".git/gitgates/headless/begins/lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert work.gitgates("recover").stdout == b"nothing to recover\n"
+        assert os.listdir(work.path / ".git/gitgates/headless") == ["begins"]
+    assert run(work, GOOD).returncode == 0
+    assert work.gitgates("recover").stdout == b"nothing to recover\n"
+    assert left(work) == []
 
 
 def test_a_damaged_state_of_a_run_says_how_to_go_on(work: Repo) -> None:
