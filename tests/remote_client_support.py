@@ -10,7 +10,7 @@ from typing import Any
 
 from conftest import Repo
 
-from gitgates.core.types import Config, Gate
+from gitgates.core.types import Config, make_gate
 from gitgates.features.remote.connection import Connection
 from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
 from gitgates.features.remote.gates import RemoteEnd
@@ -48,8 +48,8 @@ class Client:
         execution = RemoteExecution(
             repo, config, self.said.append, is_over, connection=self.connection
         )
-        gate = Gate(name="gate", **{"timeout_s": 20.0, **fields})  # type: ignore[arg-type]
-        root = input_root(repo, str(self.repo.path), gate.inputs, ())
+        gate = make_gate(name="gate", **{"timeout_s": 20.0, **fields})
+        root = input_root(repo, str(self.repo.path), gate.reuse.inputs, ())
         self.output = b""
         command = RemoteCommand(argv, env, cwd, str(self.repo.path))
         return execution.run(gate, command, root, self.on_output or self._add)

@@ -9,7 +9,7 @@ from typing import Any
 from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import Event, Gate, GateResult
+from gitgates.core.types import Event, Gate, GateResult, make_gate
 from gitgates.engine.job import RunOptions
 
 # It fails where a file has BAD in it, or of its arguments, if it has any.
@@ -76,8 +76,8 @@ class Checker:
         return lines
 
 
-WHOLE = Gate(name="whole", command="probe", reuse=True)
-BY_FILE = Gate(
+WHOLE = make_gate(name="whole", command="probe", reuse=True)
+BY_FILE = make_gate(
     name="by-file",
     command=("probe-files",),
     reuse="by-file",

@@ -14,7 +14,7 @@ from agent_support import begin
 from conftest import Repo, timeless
 from verify_support import gate, kept
 
-from gitgates.core.types import Gate, GateResult
+from gitgates.core.types import GateResult, make_gate
 from gitgates.engine.nothing_checked import without_empty_pass
 
 OUTPUTS = Path(__file__).parent / "outputs"
@@ -24,7 +24,7 @@ IDLE = 'echo "no tests ran in 0.01s"'
 
 def _status(output: bytes, **gate: object) -> tuple[str, str]:
     result = GateResult(gate="g", status="passed", exit_status=0, output=output)
-    judged = without_empty_pass(result, Gate(name="g", **gate))  # type: ignore[arg-type]
+    judged = without_empty_pass(result, make_gate(name="g", **gate))
     return judged.status, judged.reason
 
 
@@ -50,7 +50,7 @@ def test_eslint_that_ignores_one_of_two_files_has_checked_the_other() -> None:
     output = (OUTPUTS / "nothing/eslint-ignored.txt").read_bytes()
     result = GateResult(gate="g", status="passed", exit_status=0, output=output)
     statuses = [
-        without_empty_pass(result, Gate(name="g"), paths).status
+        without_empty_pass(result, make_gate(name="g"), paths).status
         for paths in (("a.js",), ("a.js", "b.js"))
     ]
     assert statuses == ["unchecked", "passed"]

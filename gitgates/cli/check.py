@@ -102,7 +102,7 @@ def _warnings(config: Config, root_abs: str) -> list[str]:
 
 def _late_fixers(config: Config) -> Iterator[str]:
     """Yield a remark on each gate that runs before a gate that may change what it checked."""
-    writes = {gate.name for gate in config.gates if gate.writes}
+    writes = {gate.name for gate in config.gates if gate.program.writes}
     for hook in config.hooks:
         names = [name for name in hook.gates if name in writes]
         last = hook.gates.index(names[-1]) if names else 0
@@ -129,7 +129,7 @@ def _limits(config: Config, root_abs: str) -> list[str]:
 def find_pipes(config: Config) -> Iterator[tuple[str, str]]:
     """Yield the name of each gate of which a failure is lost in a pipe, and the remark on it."""
     for gate in config.gates:
-        command = gate.command if isinstance(gate.command, str) else ""
+        command = gate.program.command if isinstance(gate.program.command, str) else ""
         for lost, last in _pipes(command) if "pipefail" not in command else ():
             status = f"the exit status is that of `{last}`, the last command of the pipe"
             hint = "Write to a file first, or use: bash -o pipefail -c '…'"

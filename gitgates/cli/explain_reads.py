@@ -75,7 +75,7 @@ def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
         marked = command._replace(env={**command.env, STRACE: output_abs})
         traced, capture = observed(marked, output_abs), Capture(_MOST_OUTPUT)
         with SignalPipe() as signals, Group(signals) as group:
-            child = group.start(traced, gate.timeout_s, capture, strace=output_abs)
+            child = group.start(traced, gate.schedule.timeout_s, capture, strace=output_abs)
             if not isinstance(child, str):
                 group.wait()
         if isinstance(child, str) or not os.path.exists(output_abs):
@@ -87,7 +87,7 @@ def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
         if signals.received:
             raise Interrupted(f"interrupted by signal {signals.received[0]}")
         if ending.timed_out:
-            what = f"gate `{gate.name}` did not end in {gate.timeout_s:g} s"
+            what = f"gate `{gate.name}` did not end in {gate.schedule.timeout_s:g} s"
             raise StateError(what, "Set a longer `timeout` for the gate.")
         with open(output_abs, encoding="utf-8", errors="surrogateescape") as lines:
             status = -ending.signal if ending.signal else ending.exit_status or 0

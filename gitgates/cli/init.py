@@ -199,14 +199,14 @@ def _untried(
     gates: tuple[Gate, ...],
 ) -> list[GateCandidate]:
     """Return the candidates that would be added and have not run yet."""
-    names, commands = {gate.name for gate in gates}, {gate.command for gate in gates}
+    names, commands = {gate.name for gate in gates}, {gate.program.command for gate in gates}
     choice = choose(inspection, outcomes)
     candidates = [
         proposal.candidate
         for proposal in choice.proposals
         if proposal.name not in names and proposal.candidate.command not in commands
     ]
-    if choice.framework and not any(gate.pre_commit is not None for gate in gates):
+    if choice.framework and not any(gate.program.pre_commit is not None for gate in gates):
         candidates.append(choice.framework.candidate)
     return [candidate for candidate in candidates if candidate.key not in outcomes]
 

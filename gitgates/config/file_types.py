@@ -24,9 +24,9 @@ def of_types(paths: tuple[str, ...], gate: Gate, root_abs: str) -> tuple[str, ..
 
     The type is that of the file below `root_abs`; if there is none, the name decides.
     """
-    needed = {tag for tag in gate.types if not tag.startswith("!")}
-    refused = {tag[1:] for tag in gate.types if tag.startswith("!")}
-    one_of = {*gate.types_or}
+    needed = {tag for tag in gate.selection.types if not tag.startswith("!")}
+    refused = {tag[1:] for tag in gate.selection.types if tag.startswith("!")}
+    one_of = {*gate.selection.types_or}
     return tuple(
         path
         for path in paths

@@ -16,7 +16,14 @@ from gitgates import __version__
 from gitgates.config import FILES, LOCAL_FILE, OWN_FILE, PYPROJECT
 from gitgates.core.errors import ConfigError
 from gitgates.core.record import Record
-from gitgates.core.types import Config, Gate, Hook
+from gitgates.core.types import (
+    GATE_PARTS,
+    Config,
+    Gate,
+    Hook,
+    freeze_gate,
+    thaw_gate,
+)
 from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
 
 TYPE_CHECKING = False
@@ -37,6 +44,7 @@ _KEY = (
     __version__,
     sys.implementation.cache_tag,
     Gate._fields,
+    *(part._fields for part in GATE_PARTS.values()),
     Hook._fields,
     Config._fields,
 )
@@ -276,7 +284,7 @@ def read_cache(path_abs: str, root_abs: str) -> SettingsFiles | None:
         config = Config(*frozen)
         if config.members and not _has_all_members(root_abs, config, raw):
             return None
-        gates = tuple(Gate(*gate) for gate in config.gates)
+        gates = tuple(map(thaw_gate, config.gates))
         hooks = tuple(Hook(*hook) for hook in config.hooks)
         tables = {**config.tables}  # records of features, if one asks
         return SettingsFiles(raw, config._replace(gates=gates, hooks=hooks, tables=tables))
@@ -295,7 +303,7 @@ def _has_all_members(root_abs: str, config: Config, raw: Raw) -> bool:
 def _write_cache(path_abs: str, raw: Raw, config: Config) -> None:
     """Replace the cached configuration; ignore errors."""
     # Plain tuples, all the way down: marshal takes nothing else.
-    gates = tuple(tuple(gate) for gate in config.gates)
+    gates = tuple(map(freeze_gate, config.gates))
     hooks = tuple(tuple(hook) for hook in config.hooks)
     frozen = tuple((config._asdict() | {"gates": gates, "hooks": hooks}).values())
     try:

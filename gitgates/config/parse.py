@@ -23,7 +23,14 @@ from gitgates.core.lifecycle import (
     TOOL_EVENTS,
 )
 from gitgates.core.policy import POLICIES, policy_gates
-from gitgates.core.types import ACTIONS, Config, Gate, Hook, Problem
+from gitgates.core.types import (
+    ACTIONS,
+    Config,
+    Gate,
+    Hook,
+    Problem,
+    make_gate,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -224,7 +231,9 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
         tuned=tuple(
             name for name, table in features.items() if name in by_table or table != defaults(name)
         ),
-        gates=tuple(Gate(name=name, **table) for name, table in merged.tables_of("gates").items()),
+        gates=tuple(
+            make_gate(name=name, **table) for name, table in merged.tables_of("gates").items()
+        ),
         hooks=tuple(
             Hook(name=name, **{**_DEFAULTS.get(name, {}), **table})
             for name, table in merged.tables_of("hooks").items()
@@ -241,7 +250,7 @@ def _required_changed(shared: Settings, local: Settings) -> Iterator[Problem]:
         if not shared_table.get("required"):
             continue
         is_gate = path[0] == "gates"
-        gate = Gate(name=path[1], **shared_table)._asdict() if is_gate else {}
+        gate = make_gate(name=path[1], **shared_table).table() if is_gate else {}
         before = gate or completed(path[0], shared_table)
         what = "gate " if is_gate else "the gate " if path[0] in policy_gates() else ""
         message = f"{what}`{path[-1]}` is required and cannot be changed locally"
@@ -251,7 +260,9 @@ def _required_changed(shared: Settings, local: Settings) -> Iterator[Problem]:
 
 def _required_removed(shared: Settings, local: Settings, config: Config) -> Iterator[Problem]:
     """Find required gates that local settings keep from running in a hook, or on all its paths."""
-    gates = {name: Gate(name=name, **table) for name, table in shared.tables_of("gates").items()}
+    gates = {
+        name: make_gate(name=name, **table) for name, table in shared.tables_of("gates").items()
+    }
     merged = {gate.name: gate for gate in config.gates}
     policies = [
         row.gate
@@ -263,7 +274,9 @@ def _required_removed(shared: Settings, local: Settings, config: Config) -> Iter
         # What would run without the local settings, which may be another hook's gates.
         table = hooks.get(hook.name, hooks.get(STANDS_IN_FOR.get(hook.name, hook.name), {}))
         before = Hook(name=hook.name, **table)
-        required = [name for name in reachable_defined(before.gates, gates) if gates[name].required]
+        required = [
+            name for name in reachable_defined(before.gates, gates) if gates[name].actions.required
+        ]
         required += [name for name in policies if name in before.gates]
         after = (*reachable_defined(hook.gates, merged), *hook.gates)
         for name in required:
@@ -308,7 +321,11 @@ def reachable_defined(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[s
         if gate is None or name in reached:
             continue
         reached[name] = None
-        waiting += [action for action in (gate.on_pass, gate.on_fail) if action not in ACTIONS]
+        waiting += [
+            action
+            for action in (gate.actions.on_pass, gate.actions.on_fail)
+            if action not in ACTIONS
+        ]
     return tuple(reached)
 
 
@@ -319,7 +336,7 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
         problems += _wrong_in_gate(gate, gates, merged)
     for hook in config.hooks:
         problems += _wrong_in_hook(hook, gates, merged)
-    named = tuple(dict.fromkeys(name for gate in config.gates for name in gate.resources))
+    named = tuple(dict.fromkeys(name for gate in config.gates for name in gate.schedule.resources))
     for name, _count in config.resources:
         if name not in named and (hint := did_you_mean(name, named)):
             message = f"no gate has the resource `{name}`"
@@ -332,18 +349,18 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
     ]
     problems += [problem for problem in in_tables if not problem.deferred]
     problems += [problem for problem in in_tables if problem.deferred] if not problems else []
-    leads_to = {gate.name: [gate.on_pass, gate.on_fail] for gate in gates.values()}
+    leads_to = {gate.name: [gate.actions.on_pass, gate.actions.on_fail] for gate in gates.values()}
     if circle := _circle(leads_to):
         message = f"its chain of actions is a cycle: {_arrows(circle)}"
         hint = "Make one of them end in CONTINUE, BLOCK or STOP."
         problems.append(Problem(merged.location("gates", circle[0]), message, hint))
         return
     for gate in config.gates:
-        for name in gate.after:
+        for name in gate.schedule.after:
             leads_to.get(name, []).append(gate.name)
     if circle := _circle(leads_to):
         pairs = pairwise(circle)
-        waiting = next(after for name, after in pairs if name in gates[after].after)
+        waiting = next(after for name, after in pairs if name in gates[after].schedule.after)
         message = f"makes a cycle in the order in which gates run: {_arrows(circle)}"
         hint = f"Remove one of them from `after` of `{waiting}`."
         problems.append(Problem(merged.location("gates", waiting, field="after"), message, hint))
@@ -351,7 +368,7 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
 
 def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:
     path = ("gates", gate.name)
-    if gate.command is not None and gate.pre_commit is not None:
+    if gate.program.command is not None and gate.program.pre_commit is not None:
         hint = "Split it into two gates, and list both in the hook."
         message = "cannot be combined with `command`"
         yield Problem(merged.location(*path, field="pre_commit"), message, hint)
@@ -360,50 +377,50 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
         (*path, field) not in merged.origins or field in merged.tables[path]
         for field in ("command", "pre_commit")
     )
-    if gate.command is None and gate.pre_commit is None and is_read:
+    if gate.program.command is None and gate.program.pre_commit is None and is_read:
         hint = f'Add command = "…" to `{gate.name}`.'
         yield Problem(merged.location(*path), "has no `command`", hint, deferred=True)
     for field, message, hint in _missing_keys(gate):
         yield Problem(merged.location(*path, field=field), message, hint)
-    for name in gate.after:
+    for name in gate.schedule.after:
         if name not in gates:
             yield _undefined(merged.location(*path, field="after"), name, tuple(gates))
-    for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
+    for field, target in (("on_pass", gate.actions.on_pass), ("on_fail", gate.actions.on_fail)):
         if target not in ACTIONS and target not in gates:
             yield _undefined(merged.location(*path, field=field), target, (*ACTIONS, *gates))
 
 
 def _missing_keys(gate: Gate) -> Iterator[tuple[str, str, str]]:
     """Yield each key of a gate that needs another one: the field, what it needs, and a hint."""
-    if gate.restage and not gate.writes:
+    if gate.program.restage and not gate.program.writes:
         yield "restage", "requires `writes = true`", "Add writes = true to detect its changes."
     yield from _wrong_for_reuse(gate)
     yield from _wrong_for_remote(gate)
-    if gate.ratchet and not gate.metrics:
+    if gate.measures.ratchet and not gate.measures.metrics:
         yield "ratchet", "requires `metrics`", ""
-    if gate.tolerance and not gate.ratchet:
+    if gate.measures.tolerance and not gate.measures.ratchet:
         yield "tolerance", "requires `ratchet`", ""
-    if gate.baseline == "file" and not gate.failures:
+    if gate.measures.baseline == "file" and not gate.measures.failures:
         yield "baseline", 'as "file" requires `failures`', ""
-    if gate.parallel and not gate.pass_files:
+    if gate.schedule.parallel and not gate.program.pass_files:
         hint = 'To run gates in parallel, write `strategy = "collect"` in the hook.'
         yield "parallel", "requires `pass_files = true`", hint
-    if gate.parallel and gate.pre_commit is not None:
+    if gate.schedule.parallel and gate.program.pre_commit is not None:
         yield "parallel", "cannot be combined with `pre-commit`, which splits the paths itself", ""
 
 
 def _wrong_for_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
-    if gate.reuse == "by-file" and not gate.pass_files:
+    if gate.reuse.mode == "by-file" and not gate.program.pass_files:
         yield "reuse", 'as "by-file" requires `pass_files = true`', ""
-    for path in gate.reads:
+    for path in gate.reuse.reads:
         if not path.startswith(("/", "~/", "../")) or {"*", "?"} & {*path}:
             hint = "Files of the repository are compared anyway, or by `inputs`."
             message = f"got `{visible_line(path)}`, expected `/path`, `~/path` or `../name`"
             yield "reads", message, hint
-    if gate.inputs and all(pattern.startswith("!") for pattern in gate.inputs):
+    if gate.reuse.inputs and all(pattern.startswith("!") for pattern in gate.reuse.inputs):
         hint = 'Patterns with `!` only exclude what others match: put "/*" first.'
         yield "inputs", "matches no file", hint
-    for name in gate.env_inputs:
+    for name in gate.reuse.env_inputs:
         if "=" in name or " " in name:
             message = f"got `{visible_line(name)}`, expected the name of a variable"
             yield "env_inputs", message, "Name it without its value."
@@ -411,14 +428,14 @@ def _wrong_for_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
 
 def _wrong_for_remote(gate: Gate) -> Iterator[tuple[str, str, str]]:
     for field in ("ignored_inputs", "outputs"):
-        for path in getattr(gate, field):
+        for path in getattr(gate.remote, field):
             names = {*path.rstrip("/").lower().split("/")}
             if path.startswith("~") or {"", "..", ".", ".git"} & names or {"*", "?"} & {*path}:
                 message = f"got `{visible_line(path)}`, expected a path relative to the root"
                 yield field, message, "Such as node_modules."
-    if gate.remote and gate.resources:
+    if gate.remote.allowed and gate.schedule.resources:
         yield "resources", "cannot be combined with `remote`: they belong to this machine", ""
-    if gate.remote and gate.writes:
+    if gate.remote.allowed and gate.program.writes:
         hint = "Split it into two gates, or remove `remote`."
         yield "remote", "cannot be combined with `writes`: its changes stay there", hint
 
@@ -441,11 +458,14 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
             hint = f"List it in {' or '.join(ENDING_HOOKS)} instead."
             yield Problem(location, message, hint, deferred=True)
     for name in reachable_defined(hook.gates, gates):
-        if gates[name].restage and point.scope == "staged" and hook.unstaged == "checkout":
+        if gates[name].program.restage and point.scope == "staged" and hook.unstaged == "checkout":
             message = f"in a private checkout, gate `{name}` cannot restage what it fixes"
             hint = "Use `hide` (the default), or remove `restage`."
             yield Problem(merged.location(*path, field="unstaged"), message, hint)
-        if gates[name].pre_commit is not None and (point.host, point.scope) == ("git", "none"):
+        if gates[name].program.pre_commit is not None and (point.host, point.scope) == (
+            "git",
+            "none",
+        ):
             message = f"gate `{name}` runs pre-commit hooks on paths, but {hook.name} has no paths"
             yield Problem(location, message, "Use a gate with a command.")
 

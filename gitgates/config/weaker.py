@@ -23,8 +23,8 @@ def weaker(before: Config, after: Config) -> list[str]:
     texts = [*_compare(TOP_KEYS, before._asdict(), after._asdict(), "")]
     for gate in before.gates:
         if gate.name in gates:
-            new = gates[gate.name]._asdict()
-            texts += _compare(GATE_KEYS, gate._asdict(), new, f"gates.{gate.name}.")
+            new = gates[gate.name].table()
+            texts += _compare(GATE_KEYS, gate.table(), new, f"gates.{gate.name}.")
         else:
             texts.append(f"gates.{gate.name}: removed")
     for hook in before.hooks:

@@ -90,7 +90,7 @@ class Payload(Record):
     unread: str = ""  # what of it is in no words that we know: another agent's, or a newer client's
 
 
-class Point(Record):
+class WorktreeState(Record):
     """The state of the worktree at one moment of a session."""
 
     tree: str  # a snapshot

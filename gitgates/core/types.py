@@ -117,62 +117,158 @@ class Event(Record):
     with_untracked: bool = False  # among `paths` are some that git does not know and nobody named
 
 
-class Gate(Record):
-    """A named check: one command, its limits, and its two actions."""
+class GateProgram(Record):
+    """What a gate starts, where, with what, and what that may change."""
 
-    name: str
-    description: str = ""
     command: str | tuple[str, ...] | None = None  # str: for the shell; tuple: executed; None: none
     pre_commit: tuple[str, ...] | None = None  # hook ids to run instead of a command; (): all
     runner: str = "pre-commit"  # the program that runs them
     working_dir: str = "."
     env: tuple[tuple[str, str], ...] = ()
-    timeout_s: float = 300.0
-    on_pass: Action = "CONTINUE"
-    on_fail: Action = "BLOCK"
-    files: tuple[str, ...] | None = None  # None: all; (): none
-    exclude: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()  # tags that a file has to have, or with `!` may not have
-    types_or: tuple[str, ...] = ()  # tags of which it has to have one
+    pass_env: tuple[str, ...] = ()  # of what is held back from gates of an agent's hooks
+    git_env: str = "auto"  # auto, commit, clean: see engine/command.py
     pass_files: bool = False
     pass_hook_input: bool = False
-    priority: str = "normal"
     writes: bool = False
     restage: bool = False
+
+
+class PathSelection(Record):
+    """The paths that a gate is about."""
+
+    files: tuple[str, ...] | None = None  # None: all; (): none
+    exclude: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()  # tags that a file must have, or with `!` must not have
+    types_or: tuple[str, ...] = ()  # tags of which it must have one
+
+
+class Schedule(Record):
+    """When a gate may run, beside what, how long, and how often."""
+
+    timeout_s: float = 300.0
+    priority: str = "normal"
+    after: tuple[str, ...] = ()  # gates that must have ended, if they run at all
+    weight: int = 1  # job slots that it takes, at most all
+    parallel: bool = False  # whether its paths are split into runs side by side
+    resources: tuple[str, ...] = ()  # of this machine, that it needs for itself
+    retry: int | None = None  # how often a failure runs again on the same content; None: not said
+
+    @property
+    def runs(self) -> int:
+        """How often a gate may run on the same content."""
+        return 1 + (self.retry or 0)
+
+
+class Actions(Record):
+    """What a gate's result leads to."""
+
+    on_pass: Action = "CONTINUE"
+    on_fail: Action = "BLOCK"
     required: bool = False
-    git_env: str = "auto"  # auto, commit, clean: see engine/command.py
-    pass_env: tuple[str, ...] = ()  # of what is held back from gates of an agent's hooks
-    failures: str = ""  # how its output is told apart into failures: see engine/failures.py
     observe: bool = False
+    terminal: bool = False
+    quarantine_until: str = ""  # the last day on which its failures only warn: 2027-01-31
+
+
+class Measures(Record):
+    """What is read in a gate's output, and compared."""
+
+    failures: str = ""  # how its output is told apart into failures: see engine/failures.py
     baseline: bool | str = False  # "file": accepted failures only
     metrics: tuple[
         tuple[str, str, str], ...
     ] = ()  # name, pattern, whether higher or lower is better
     ratchet: bool | str = False  # "measure": the base is run if nothing is recorded for it
     tolerance: float = 0.0  # by how much a number may be worse, in its own unit
-    terminal: bool = False
-    reuse: bool | str = False  # or BY_FILE or DECLARED
+
+
+class ReuseRules(Record):
+    """What a gate's pass depends on."""
+
+    mode: bool | str = False  # or BY_FILE or DECLARED
     scratch: tuple[str, ...] = ()  # patterns of files that never count: it writes and reads them
     inputs: tuple[str, ...] = ()  # patterns of what it can see; empty: everything
     env_inputs: tuple[str, ...] = ()  # variables that it depends on; `NAME*`: all that begin so
     reads: tuple[str, ...] = ()  # files outside of the repository that it depends on
     max_age_s: float = 0.0  # of a pass that is reused; 0: any
-    weight: int = 1  # job slots that it takes, at most all
-    after: tuple[str, ...] = ()  # gates that must have ended, if they run at all
-    parallel: bool = False  # whether its paths are split into runs side by side
-    examples: tuple[tuple[str, str], ...] = ()  # fail or pass, and a path
-    remote: bool = False  # whether it may run on another machine: see features/remote
+
+
+class Remote(Record):
+    """How a gate runs on another machine: see features/remote."""
+
+    allowed: bool = False
     ignored_inputs: tuple[str, ...] = ()  # what git ignores, and is sent there
     outputs: tuple[str, ...] = ()  # what is brought back from there
     image: str = ""  # of a container, that it runs in there
-    resources: tuple[str, ...] = ()  # of this machine, that it needs for itself
-    retry: int | None = None  # how often a failure runs again on the same content; None: not said
-    quarantine_until: str = ""  # the last day on which its failures only warn: 2027-01-31
 
-    @property
-    def runs(self) -> int:
-        """How often it may run on the same content."""
-        return 1 + (self.retry or 0)
+
+# The parts of a gate, by the names of its fields.
+GATE_PARTS: dict[str, Any] = {
+    "program": GateProgram,
+    "selection": PathSelection,
+    "schedule": Schedule,
+    "actions": Actions,
+    "measures": Measures,
+    "reuse": ReuseRules,
+    "remote": Remote,
+}
+# Fields that a table of the settings calls by another name.
+_WRITTEN_AS = {"mode": "reuse", "allowed": "remote"}
+
+
+class Gate(Record):
+    """A named check: one command, its limits, and its two actions."""
+
+    name: str
+    description: str = ""
+    program: GateProgram = GateProgram()
+    selection: PathSelection = PathSelection()
+    schedule: Schedule = Schedule()
+    actions: Actions = Actions()
+    measures: Measures = Measures()
+    reuse: ReuseRules = ReuseRules()
+    remote: Remote = Remote()
+    examples: tuple[tuple[str, str], ...] = ()  # fail or pass, and a path
+
+    def table(self) -> dict[str, Any]:
+        """Return all fields by their names in a table of the settings, which has no parts."""
+        names = ("name", "description", "examples")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        for part in GATE_PARTS:
+            for name, value in getattr(self, part)._asdict().items():
+                fields[_WRITTEN_AS.get(name, name)] = value
+        return fields
+
+    def changed(self, **fields: Any) -> Gate:  # noqa: ANN401 - of any field
+        """Return the gate with other values of fields, named as in a table of the settings."""
+        return make_gate(**{**self.table(), **fields})
+
+
+def make_gate(**fields: Any) -> Gate:  # noqa: ANN401 - of any field
+    """Make a gate of fields that are named as in a table of the settings.
+
+    Raises: TypeError if there is no such field.
+    """
+    parts: dict[str, Any] = {}
+    for part, record in GATE_PARTS.items():
+        names = {_WRITTEN_AS.get(name, name): name for name in record._fields}
+        own = {names[name]: fields.pop(name) for name in [*fields] if name in names}
+        if own:
+            parts[part] = record(**own)
+    return Gate(**fields, **parts)
+
+
+def freeze_gate(gate: Gate) -> tuple[Any, ...]:
+    """Return a gate as plain tuples, which can be written with marshal."""
+    return tuple(
+        [tuple(value) if name in GATE_PARTS else value for name, value in gate._asdict().items()]
+    )
+
+
+def thaw_gate(frozen: tuple[Any, ...]) -> Gate:
+    """Return the gate that `freeze_gate` was given."""
+    fields = dict(zip(Gate._fields, frozen, strict=True))
+    return Gate(**fields | {name: part(*fields[name]) for name, part in GATE_PARTS.items()})
 
 
 class Hook(Record):

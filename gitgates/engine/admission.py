@@ -42,7 +42,7 @@ def reuse_of(
         from gitgates.engine.reuse import Reuse  # most gates reuse no passes
 
         reuse = Reuse(plan, repo, checkout, say)
-    if any(step.gate.remote for step in plan.steps):
+    if any(step.gate.remote.allowed for step in plan.steps):
         for provide in providers(config, "remote_execution"):
             reuse.remote = provide(repo, config)
     return reuse
@@ -85,7 +85,7 @@ class Admissions:
 
     def weight(self, gate: Gate) -> int:
         """Return how many slots a process of a gate takes."""
-        return min(gate.weight, self.slots)
+        return min(gate.schedule.weight, self.slots)
 
     def ask(
         self,
@@ -97,14 +97,14 @@ class Admissions:
     ) -> Admission | None:
         """Return how a gate may start now, in `room` slots or remotely; None if it must wait."""
         gate = step.gate.name
-        if self._reuse and step.gate.writes:
+        if self._reuse and step.gate.program.writes:
             self._reuse.record()  # of those before it, as long as the content is theirs
         has_waited = gate in self._waiting
         candidate = self._waiting.pop(gate) if has_waited else self._look_up(step, make_commands)
         if candidate and (candidate.rest is None or candidate.waits):
             return self._without_slots(candidate)
         rest = candidate.rest if candidate and candidate.rest else step
-        hold = self._hold(step.gate) if step.gate.resources else -1
+        hold = self._hold(step.gate) if step.gate.schedule.resources else -1
         slots = None
         if hold is not None:
             slots = self._take_job(step.gate) if is_remote else self._take(rest, room)
@@ -140,7 +140,9 @@ class Admissions:
         from gitgates.proc.resources import open_resources  # few gates have some
         from gitgates.store.proofs import durations
 
-        missing = tuple(name for name in gate.resources if name not in held_above(self._repo.env))
+        missing = tuple(
+            name for name in gate.schedule.resources if name not in held_above(self._repo.env)
+        )
         if not missing:
             return -1
         if not self._resources:
@@ -170,7 +172,7 @@ class Admissions:
 
     def _most(self, step: Step, room: int) -> int:
         """Return how many processes of a gate make sense, at least one."""
-        if not step.gate.parallel:
+        if not step.gate.schedule.parallel:
             return 1
         return max(min(room // self.weight(step.gate), len(step.paths) // _FEWEST), 1)
 
@@ -181,7 +183,11 @@ class Admissions:
             return None if self._is_full else []
         weight, gate = self.weight(step.gate), step.gate
         # A ratchet may run it twice, and a baseline.
-        for_s = gate.timeout_s * (2 if gate.ratchet or gate.baseline else 1) * gate.runs
+        for_s = (
+            gate.schedule.timeout_s
+            * (2 if gate.measures.ratchet or gate.measures.baseline else 1)
+            * gate.schedule.runs
+        )
         self._pool.use = Use(gate.name, self._repo.shared_state_abs)
         self._pool.since_ns = self._since_ns
         try:
@@ -204,7 +210,7 @@ class Admissions:
 
     def _take_job(self, gate: Gate) -> list[int] | None:
         """Return what holds a server job, if one is free; then no slot is needed here."""
-        slots = self._remote.take(gate.timeout_s) if self._remote else None
+        slots = self._remote.take(gate.schedule.timeout_s) if self._remote else None
         if slots is not None:
             self._asked.discard(gate.name)
             self._is_full = self._is_full and bool(self._asked)
@@ -276,7 +282,7 @@ class Admissions:
     def why_never(self, gate: Gate) -> str:
         """Return why a gate can never start; empty if it may."""
         above = held_above(self._repo.env)
-        missing = [name for name in gate.resources if name not in above]
+        missing = [name for name in gate.schedule.resources if name not in above]
         if not (above and missing):
             return ""
         return (

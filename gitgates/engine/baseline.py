@@ -76,7 +76,7 @@ class KnownFailures:
         else:
             self._accepted = accepted
         is_over = all(failure.fingerprint in self._accepted for failure in now)
-        if is_over or gate.baseline == "file" or self._plan.event.payload:
+        if is_over or gate.measures.baseline == "file" or self._plan.event.payload:
             return self._compare(result, ())
         try:
             why_not = self._find_base()
@@ -162,7 +162,7 @@ class KnownFailures:
             summary += f" {'at ' + self.base.name if by_base else 'in ' + BASELINE_FILE}"
         if not new:
             return result._replace(excused=summary, reason=summary)
-        is_compared = self.base.commit or self._step.gate.baseline == "file"
+        is_compared = self.base.commit or self._step.gate.measures.baseline == "file"
         reason = counted(len(new), "new failure" if is_compared and not why_not else "failure")
         reason += (f"; no baseline: {why_not}" if why_not else "") + self._note
         return result._replace(reason=f"{reason}; {summary}" if accepted else reason)
@@ -180,13 +180,13 @@ def failures_in(
         return f"it {describe(result)}"
     if result.exit_status > _LAST_OF_TOOLS:
         return f"it ended with exit status {result.exit_status}, as after a crash"
-    if not gate.failures:
+    if not gate.measures.failures:
         return "`failures` does not say how to tell them apart"
     output = read_or_empty(result.log_abs) if result.dropped_bytes else result.output
     if not output or _GAP.search(output):
         return "its output is longer than its log (`max_log`)" if output else "it printed nothing"
     options = tuple((name, env[name]) for name in _OPTIONS if name in env)
-    gate = gate._replace(env=(*options, *gate.env))  # of what it was run with
+    gate = gate.changed(env=(*options, *gate.program.env))  # of what it was run with
     try:
         return _recognised(gate, plain(output), root_abs, result.exit_status)
     except TimeoutError:

@@ -74,7 +74,7 @@ class ChangeDetector:
         return WatchedFiles(self._repo.git, paths)
 
     def _committed_index(self, repo: Repo) -> CommittedIndex | None:
-        copies = any(step.gate.git_env == "commit" for step in self._plan.steps)
+        copies = any(step.gate.program.git_env == "commit" for step in self._plan.steps)
         _named_abs, is_other = named_index(repo)
         if self._is_commit or copies or is_other:
             return CommittedIndex(repo, copies=copies)
@@ -93,14 +93,14 @@ class ChangeDetector:
         """Record that a gate starts, here or on a server."""
         self._files.read()
         changes = GateChanges(gate, paths, is_remote=is_remote)
-        if gate.writes:
+        if gate.program.writes:
             changes.before = Contents(self._repo.git, self._watched(paths))
         self._running.append(changes)
         return changes
 
     def finish(self, changes: GateChanges, result: GateResult) -> GateResult:
         """Return the result of a gate that has ended, with the files that it changed."""
-        if not changes.gate.writes:
+        if not changes.gate.program.writes:
             self._note()
         self._running.remove(changes)
         staged = self._staged_by(changes.gate)
@@ -110,7 +110,7 @@ class ChangeDetector:
         result = _judge_staging(changes.gate, self._judge(changes, result), staged)
         if result.status in ("passed", "failed"):  # it ended by itself
             for path in result.changed_paths:
-                self._isolation.changed_by[path] = changes.gate.name, changes.gate.writes
+                self._isolation.changed_by[path] = changes.gate.name, changes.gate.program.writes
         return result
 
     def drop(self, changes: GateChanges) -> None:
@@ -162,7 +162,7 @@ class ChangeDetector:
         after = Contents(self._repo.git, self._watched(changes.paths))
         changed_paths = after.changed_since(before)
         result = result._replace(changed_paths=changed_paths)
-        if not (changes.gate.restage and self._is_commit and result.status == "passed"):
+        if not (changes.gate.program.restage and self._is_commit and result.status == "passed"):
             return result
         staged = set(changed_paths) & set(self._files.paths) - before.unstaged
         conflicting = self._isolation.conflicting(staged)
@@ -177,7 +177,7 @@ class ChangeDetector:
         if not self.index or not self._is_commit:
             return ()
         staged = self.index.changed_paths()
-        if staged and gate.writes:
+        if staged and gate.program.writes:
             self.index.copy_back()
         elif staged:
             self.index.take()
@@ -189,7 +189,7 @@ def _judge_staging(gate: Gate, result: GateResult, staged: tuple[str, ...]) -> G
     if not staged:
         return result
     result = result._replace(changed_paths=tuple(sorted({*result.changed_paths, *staged})))
-    if gate.writes and gate.restage:
+    if gate.program.writes and gate.program.restage:
         return result._replace(restaged_paths=tuple(sorted({*result.restaged_paths, *staged})))
     return _failed(result, undeclared_staging(staged))
 

@@ -51,21 +51,23 @@ def make_commands(
     arguments of one command may take.
     """
     gate = step.gate
-    if gate.pre_commit is not None:
-        fixed = _pre_commit_commands(gate, event, find_runner(gate.runner, env))
+    if gate.program.pre_commit is not None:
+        fixed = _pre_commit_commands(gate, event, find_runner(gate.program.runner, env))
     else:
         fixed = (_base(gate, event),)
-    paths = tuple(_argument(path, gate.working_dir) for path in step.paths)
-    is_of_files = gate.pre_commit is not None and event.name not in MESSAGE_STAGES
-    passes = gate.pass_files or is_of_files
-    cwd_abs = root_abs if gate.working_dir == "." else f"{root_abs}/{gate.working_dir}"
+    paths = tuple(_argument(path, gate.program.working_dir) for path in step.paths)
+    is_of_files = gate.program.pre_commit is not None and event.name not in MESSAGE_STAGES
+    passes = gate.program.pass_files or is_of_files
+    cwd_abs = (
+        root_abs if gate.program.working_dir == "." else f"{root_abs}/{gate.program.working_dir}"
+    )
     return [
         Command(
             argv=(*argv, *chunk),
             cwd_abs=cwd_abs,
             env=env,
-            stdin_abs=stdin_abs if gate.pass_hook_input else "",
-            shell=isinstance(gate.command, str),
+            stdin_abs=stdin_abs if gate.program.pass_hook_input else "",
+            shell=isinstance(gate.program.command, str),
         )
         for argv in fixed
         for chunk in (chunks(paths, limit - _cost(argv)) if passes else ((),))
@@ -94,11 +96,11 @@ def chunks(paths: tuple[str, ...], limit: int) -> tuple[tuple[str, ...], ...]:
 
 
 def _base(gate: Gate, event: Event) -> tuple[str, ...]:
-    hook_args = event.argv if gate.pass_hook_input else ()
-    if isinstance(gate.command, tuple):
-        return (*gate.command, *hook_args)
-    text = gate.command or ""
-    if (hook_args or gate.pass_files) and not uses_arguments(text):
+    hook_args = event.argv if gate.program.pass_hook_input else ()
+    if isinstance(gate.program.command, tuple):
+        return (*gate.program.command, *hook_args)
+    text = gate.program.command or ""
+    if (hook_args or gate.program.pass_files) and not uses_arguments(text):
         text = f'{text.rstrip()} "$@"'
     return ("/bin/sh", "-c", text, gate.name, *hook_args)
 
@@ -129,7 +131,9 @@ def _pre_commit_commands(
     if stage in MESSAGE_STAGES:
         # Without files it would hide unstaged work first, which is not wanted here.
         about = ("--commit-msg-filename", event.message_file_abs, "--files", event.message_file_abs)
-    ids: tuple[tuple[str, ...], ...] = tuple((name,) for name in gate.pre_commit or ()) or ((),)
+    ids: tuple[tuple[str, ...], ...] = tuple((name,) for name in gate.program.pre_commit or ()) or (
+        (),
+    )
     return tuple((*runner, "run", *name, "--hook-stage", stage, *about) for name in ids)
 
 
@@ -157,16 +161,16 @@ def gate_env(
         from gitgates.hosts import agent_host  # git hooks have no agent
 
         for name in agent_host(event.payload.host).ENVIRONMENT.secrets:
-            if name not in gate.pass_env:
+            if name not in gate.program.pass_env:
                 env.pop(name, None)
     if git_dir_abs:
         env["GIT_DIR"] = git_dir_abs
         env["GIT_WORK_TREE"] = root_abs
-    if index_file and gate.git_env != "clean":
+    if index_file and gate.program.git_env != "clean":
         env["GIT_INDEX_FILE"] = index_file
     env["GITGATES_HOOK"] = event.name
-    env.update(gate.env)
-    if gate.pre_commit is not None and "SKIP" in base and env["SKIP"] != base["SKIP"]:
+    env.update(gate.program.env)
+    if gate.program.pre_commit is not None and "SKIP" in base and env["SKIP"] != base["SKIP"]:
         env["SKIP"] += f",{base['SKIP']}"  # what a person skips comes on top
     return env
 
@@ -237,7 +241,10 @@ def with_program(result: GateResult, gate: Gate, env: Mapping[str, str]) -> Gate
 
     from gitgates.core.clean import plain_line
 
-    reason, path = result.reason, dict(gate.env).get("PATH") or without_git(env).get("PATH", "")
+    reason, path = (
+        result.reason,
+        dict(gate.program.env).get("PATH") or without_git(env).get("PATH", ""),
+    )
     programs = re.findall(_SAID, result.output) if reason == NOT_FOUND else []
     if programs:
         program = b"".join(programs[-1])  # of the groups, one has matched

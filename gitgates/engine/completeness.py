@@ -74,7 +74,7 @@ def read_signs() -> dict[str, Signs]:
 
 def why_stopped(gate: Gate, text: str, signs: dict[str, Signs]) -> str:
     """Return why an output shows that not everything was checked; empty: it was."""
-    tool_signs = signs.get(gate.failures)
+    tool_signs = signs.get(gate.measures.failures)
     of_any = "|".join(signs[name].stops for name in (*_WELL_KNOWN, _OTHERS))
     match = _search(tool_signs.stops if tool_signs else of_any, short_lines(text))
     if tool_signs and not match:
@@ -94,10 +94,10 @@ def why_incomplete(
 
     A gate with its own pattern is not judged: its author knows the tool.
     """
-    tool_signs = signs.get(gate.failures)
+    tool_signs = signs.get(gate.measures.failures)
     if not tool_signs:
         return ""
-    if gate.failures == "sarif" and (why := why_log_incomplete(text)):
+    if gate.measures.failures == "sarif" and (why := why_log_incomplete(text)):
         return why
     text = short_lines(text)
     return (
@@ -129,7 +129,7 @@ def _why_hidden(signs: Signs, failures: Sequence[ParsedFailure]) -> str:
 
 
 def _why_not_counted(gate: Gate, signs: dict[str, Signs], text: str, recognised: int) -> str:
-    tool, wrappers = signs[gate.failures], signs[_OTHERS].lines or ()
+    tool, wrappers = signs[gate.measures.failures], signs[_OTHERS].lines or ()
     numbers = list(_numbers(tool.counts, text)) if tool.counts else []
     if numbers:
         total = sum(numbers)
@@ -139,7 +139,7 @@ def _why_not_counted(gate: Gate, signs: dict[str, Signs], text: str, recognised:
         return "" if total == recognised else differs
     if tool.lines is None:
         return f"it does not say how many it has found, as in `{tool.example}`"
-    recognisable = either([*patterns_of(gate.failures), *tool.lines, *wrappers])
+    recognisable = either([*patterns_of(gate.measures.failures), *tool.lines, *wrappers])
     rest = re.sub(recognisable, "", text, flags=re.MULTILINE).strip()
     line = _shown(rest.partition("\n")[0])
     return f"what this means is not known: `{line}`" if rest else ""
@@ -154,10 +154,10 @@ def _numbers(pattern: str, text: str) -> Iterator[int]:
 
 def _asked(gate: Gate, text: str) -> str:
     """Return what a gate runs, as far as is known: npm and others print what they start."""
-    command: Any = gate.command or ""
+    command: Any = gate.program.command or ""
     words = command if isinstance(command, str) else " ".join(command)
     return "\n".join(
-        [*(f"{name}={value}" for name, value in gate.env), words, *_ECHOED.findall(text)]
+        [*(f"{name}={value}" for name, value in gate.program.env), words, *_ECHOED.findall(text)]
     )
 
 
@@ -183,9 +183,9 @@ def why_several(gate: Gate, text: str) -> str:
 
 
 def _shell_command(gate: Gate) -> str:
-    if not isinstance(gate.command, tuple):
-        return gate.command or ""
-    program, *arguments = gate.command
+    if not isinstance(gate.program.command, tuple):
+        return gate.program.command or ""
+    program, *arguments = gate.program.command
     is_shell = os.path.basename(program) in _SHELLS and arguments[:1] == ["-c"]
     return "".join(arguments[1:2]) if is_shell else ""
 

@@ -57,7 +57,11 @@ class Declarations:
         """Return the newest pass that may be reused."""
         state_abs = self._repo.shared_state_abs
         proof = proofs.find_pass(state_abs, gate.name, declared.seen, declared.key)
-        if proof and gate.max_age_s and not 0 <= time.time() - proof.time_s <= gate.max_age_s:
+        if (
+            proof
+            and gate.reuse.max_age_s
+            and not 0 <= time.time() - proof.time_s <= gate.reuse.max_age_s
+        ):
             return None
         return proof
 
@@ -84,13 +88,13 @@ class Declarations:
         for command in commands:
             yield repr((command.argv, os.path.relpath(command.cwd_abs, root_abs)))
         env = commands[0].env
-        for name in sorted({*_named(gate.env_inputs, env)}):
+        for name in sorted({*_named(gate.reuse.env_inputs, env)}):
             yield f"{name}={env.get(name)!r}"
         reader = Reader(os.path.realpath(root_abs), {}, ())
-        for path in gate.reads:
+        for path in gate.reuse.reads:
             for place_abs in self._places(path, root_abs):
                 yield from _states_below(place_abs, reader)
-        if gate.remote and self._remote:
+        if gate.remote.allowed and self._remote:
             yield self._remote.conditions(gate)
 
     def _places(self, path: str, root_abs: str) -> Iterator[str]:
@@ -110,7 +114,7 @@ def seen_paths(step: Step, content: VisibleContent) -> tuple[str, ...]:
     """Return the files that a step is about. Raises: GitgatesError or OSError."""
     if any(path not in content.states for path in step.paths):
         raise UnknownContentError("git ignores a file that is passed")  # no content has it
-    if not (inputs := step.gate.inputs):
+    if not (inputs := step.gate.reuse.inputs):
         return tuple(content.states)
     for pattern in inputs:
         if not (pattern.startswith("!") or content.select((pattern,))):
@@ -118,7 +122,7 @@ def seen_paths(step: Step, content: VisibleContent) -> tuple[str, ...]:
             raise UnknownContentError(f"no file matches `{pattern}` of `inputs`")
     if not (content.select(inputs) or step.paths):  # as for `!docs/` alone
         raise UnknownContentError("no file matches `inputs`")
-    folder = step.gate.working_dir
+    folder = step.gate.program.working_dir
     folders = ("/",) if folder == "." else ("/", f"/{folder}/")
     locks = tuple(f"{folder}{name}" for folder in folders for name in LOCK_FILES)
     return tuple(sorted({*content.select((*inputs, *locks)), *step.paths}))

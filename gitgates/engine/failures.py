@@ -62,13 +62,13 @@ def failures_of(
     """
     if result.failures:
         return result.failures
-    most = MOST_BYTES_OF_JSON if gate.failures in OF_JSON else _MOST_READ
+    most = MOST_BYTES_OF_JSON if gate.measures.failures in OF_JSON else _MOST_READ
     output = whole_output(result, most)
-    folder, counts_warnings = gate.working_dir, bool(gate.baseline)
+    folder, counts_warnings = gate.program.working_dir, bool(gate.measures.baseline)
     try:
         return split(
             output,
-            gate.failures,
+            gate.measures.failures,
             gate.name,
             root_abs,
             folder=folder,
@@ -132,13 +132,13 @@ def recognise(text: str, gate: Gate, root_abs: str) -> list[ParsedFailure]:
 
     Raises: TimeoutError if the regular expression takes too long.
     """
-    parsed = _find(text, gate.failures, root_abs, MOST_RECOGNISED, counts_warnings=True)
-    return _placed(parsed, gate.failures, os.path.join(root_abs, gate.working_dir))
+    parsed = _find(text, gate.measures.failures, root_abs, MOST_RECOGNISED, counts_warnings=True)
+    return _placed(parsed, gate.measures.failures, os.path.join(root_abs, gate.program.working_dir))
 
 
 def number(parsed: list[ParsedFailure], gate: Gate) -> tuple[Failure, ...]:
     """Return them as `split` does: each once."""
-    return tuple(_number(parsed, gate.name, gate.working_dir))
+    return tuple(_number(parsed, gate.name, gate.program.working_dir))
 
 
 def short_lines(text: str) -> str:

@@ -97,7 +97,9 @@ def gates_limit_s(config: Config, hook: Hook) -> float:
 
     gates = {gate.name: gate for gate in config.gates}
     return sum(
-        gates[name].timeout_s * (2 if gates[name].baseline is True else 1) * gates[name].runs
+        gates[name].schedule.timeout_s
+        * (2 if gates[name].measures.baseline is True else 1)
+        * gates[name].schedule.runs
         for name in reachable(hook.gates, gates)
         if name in gates
     )

@@ -125,7 +125,7 @@ class RunContext:
 
             self._watch = Watchdog()
         self._stdin_abs = ""
-        if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):
+        if plan.event.stdin and any(step.gate.program.pass_hook_input for step in plan.steps):
             self._make_folder()
             self._stdin_abs = runs.keep_stdin(self.run_abs, plan.event.stdin)
 
@@ -155,15 +155,15 @@ class RunContext:
             root_abs=repo.root_abs,
         )
         env["GITGATES_RUN"] = self.isolation.token
-        if step.gate.resources:
-            env[HELD] = "\n".join((*step.gate.resources, *filter(None, (env.get(HELD),))))
+        if step.gate.schedule.resources:
+            env[HELD] = "\n".join((*step.gate.schedule.resources, *filter(None, (env.get(HELD),))))
         return make_commands(
             step,
             event,
             root_abs=(checkout or repo).root_abs,
             env=env,
             stdin_abs=self._stdin_abs,
-            limit=argument_limit(env) - _STRACE_BYTES * bool(step.gate.reuse),
+            limit=argument_limit(env) - _STRACE_BYTES * bool(step.gate.reuse.mode),
         )
 
     def log_abs(self, due: Due, folder: str = "") -> str:
@@ -182,7 +182,7 @@ class RunContext:
 
     def left_s(self, began: float, gate: Gate) -> float:
         """Return how much time a gate still has."""
-        left_s = max(began + gate.timeout_s - time.monotonic(), 0.0)
+        left_s = max(began + gate.schedule.timeout_s - time.monotonic(), 0.0)
         deadline = self.options.deadline
         return min(left_s, deadline.left_s()) if deadline else left_s
 
@@ -192,9 +192,9 @@ class RunContext:
         Until it has ended, the other one may have passed as well.
         """
         deadline = self.options.deadline
-        if deadline and deadline.at < began + gate.timeout_s:
+        if deadline and deadline.at < began + gate.schedule.timeout_s:
             return f"limit {deadline.limit_s:g} s for all gates of the hook"
-        return f"limit {gate.timeout_s:g} s"
+        return f"limit {gate.schedule.timeout_s:g} s"
 
     def note_start(self, child: Child, *, is_watched: bool) -> None:
         """Make sure that a process ends if we are killed."""
@@ -352,7 +352,7 @@ class Job:
             self.capture.take(part)
         self.capture.close()
         output, dropped = self.capture.captured()
-        is_shell = isinstance(self.gate.command, str)
+        is_shell = isinstance(self.gate.program.command, str)
         result = make_result(self.gate.name, tuple(self.endings), shell=is_shell)._replace(
             duration_s=time.monotonic() - self.began,
             output=output,

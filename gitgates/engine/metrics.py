@@ -62,7 +62,7 @@ class Measurement:
         try:
             self._commit = self._git.resolve("HEAD^{commit}")
             self._tree = checked_tree(plan.event, repo, measured_repo if checkout else None)
-            if gate.ratchet:
+            if gate.measures.ratchet:
                 merged = merged_into(plan.event, repo)
                 self.base = find_base(self._git, merged=merged) or Base()
         except (GitgatesError, OSError) as error:
@@ -89,7 +89,7 @@ class Measurement:
     def _judge(self, result: GateResult, *, is_slow: bool) -> GateResult:
         """Return the result of a gate that passed, or had nothing to check."""
         reason = _SLOW if is_slow else ""
-        if not self._gate.ratchet:
+        if not self._gate.measures.ratchet:
             return result._replace(reason=reason or result.reason)
         if reason or self._trouble:
             reason = reason or f"its metrics cannot be compared: {self._trouble}"
@@ -135,9 +135,11 @@ class Measurement:
     def _compare(
         self, result: GateResult, before: Mapping[str, float], definition: str
     ) -> GateResult:
-        absent = [name for name, _pattern, _better in self._gate.metrics if name not in before]
+        absent = [
+            name for name, _pattern, _better in self._gate.measures.metrics if name not in before
+        ]
         is_measured = definition == definition_of(self._gate)
-        if absent and self._gate.ratchet == MEASURE and not is_measured:
+        if absent and self._gate.measures.ratchet == MEASURE and not is_measured:
             self.is_due = True
             return result
         if worse := self._worse(result.metrics, before):
@@ -156,14 +158,14 @@ class Measurement:
 
     def _worse(self, numbers: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
         worse = []
-        for name, _pattern, better in self._gate.metrics:
+        for name, _pattern, better in self._gate.measures.metrics:
             if name not in before:
                 continue
             base_number, number = before[name], numbers.get(name)
             sign = 1 if better == "higher" else -1
             if number is None:
                 worse.append(f"`{name}` is not in its output, and was {base_number:.12g}")
-            elif round(sign * (base_number - number), _DIGITS) > self._gate.tolerance:
+            elif round(sign * (base_number - number), _DIGITS) > self._gate.measures.tolerance:
                 worse.append(f"`{name}` is {number:.12g}, and was {base_number:.12g}")
         return worse
 
@@ -197,14 +199,17 @@ class Measurement:
     @lazy
     def _base_metrics(self) -> tuple[str, ...]:
         """Return the metrics that the configuration of the base measures, or may measure."""
-        current_names = tuple(name for name, _pattern, _better in self._gate.metrics)
+        current_names = tuple(name for name, _pattern, _better in self._gate.measures.metrics)
         try:
             config = checked(*settings_in(self._git, (self.base.commit,)))
         except GitgatesError:
             return current_names  # assume the same
         gates = config.gates if config else ()
         return tuple(
-            name for gate in gates if gate.name == self._gate.name for name, *_rest in gate.metrics
+            name
+            for gate in gates
+            if gate.name == self._gate.name
+            for name, *_rest in gate.measures.metrics
         )
 
 
@@ -232,7 +237,7 @@ def find_numbers(
 
 
 def _numbers(gate: Gate, text: str) -> dict[str, float]:
-    last = {name: _last_number(pattern, text) for name, pattern, _better in gate.metrics}
+    last = {name: _last_number(pattern, text) for name, pattern, _better in gate.measures.metrics}
     return {name: number for name, number in last.items() if number is not None}
 
 

@@ -36,7 +36,7 @@ def without_empty_pass(result: GateResult, gate: Gate, paths: tuple[str, ...] = 
     """
     if result.changed_paths:
         return result
-    if gate.pre_commit is not None:
+    if gate.program.pre_commit is not None:
         return _of_framework(result)
     text = result.output.lower()
     if not any(part in text for part in _PARTS):

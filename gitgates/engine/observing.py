@@ -99,8 +99,10 @@ class GateObserver:
         # strace itself looks up the program, so the folders without it are not seen.
         program = found_program(command).removeprefix(f"{root_abs}/")
         conditions = program, os.geteuid(), os.getegid()
-        self.key = digest(gate.name, repr((definition(gate), gate.scratch, words, conditions)))
-        self._environment = environment_state(command.env, root_abs, repr(gate.command))
+        self.key = digest(
+            gate.name, repr((definition(gate), gate.reuse.scratch, words, conditions))
+        )
+        self._environment = environment_state(command.env, root_abs, repr(gate.program.command))
         self._temporary = temporary_folders(command.env)
         self._runs = ObservedRuns(place.folder_abs, self.key)
         self._outputs: list[tuple[str, str]] = []  # file, and the folder of its command
@@ -115,7 +117,7 @@ class GateObserver:
         self._passed: ObservedRun | None = None  # one that holds
 
     def _reader(self) -> Reader:
-        scratch = self.gate.scratch
+        scratch = self.gate.reuse.scratch
         patterns = [parse(name) for name in scratch if not name.startswith(_HOME)]
         at_home = [parse(name[1:]) for name in scratch if name.startswith(_HOME)]
         home_abs = f"{self._env.get('HOME', '').rstrip('/')}/"
@@ -151,7 +153,7 @@ class GateObserver:
     def _difference(self, run: ObservedRun, reader: Reader) -> str:
         if not run.is_reusable:
             return run.depends.spoilt or run.depends.unreusable
-        most_s = self.gate.max_age_s
+        most_s = self.gate.reuse.max_age_s
         if most_s and not 0 <= time.time() - run.time_s <= most_s:
             return f"its pass of {age(run.time_s)} is too old"
         different = environment_difference(run.environment, self._environment, self._ignored)
@@ -159,7 +161,7 @@ class GateObserver:
 
     def _ignored(self) -> list[str]:
         """Return the variables of agents, except for those that the command names."""
-        command = repr(self.gate.command)
+        command = repr(self.gate.program.command)
         return [name for name in self._place.agents_variables if name not in command]
 
     def passed_files(self, paths: Sequence[str]) -> frozenset[str]:

@@ -43,13 +43,15 @@ def find_hook(config: Config, name: str) -> Hook | None:
 
 def takes_paths(gate: Gate) -> bool:
     """Return whether a gate depends on paths; any other always runs."""
-    selects = gate.files is not None or bool(gate.exclude or gate.types or gate.types_or)
+    selects = gate.selection.files is not None or bool(
+        gate.selection.exclude or gate.selection.types or gate.selection.types_or
+    )
     return selects or is_given_paths(gate)
 
 
 def is_given_paths(gate: Gate) -> bool:
     """Return whether a gate checks only the paths that it is given."""
-    return gate.pass_files or gate.pre_commit is not None
+    return gate.program.pass_files or gate.program.pre_commit is not None
 
 
 def matches_deleted(gate: Gate) -> bool:
@@ -59,7 +61,7 @@ def matches_deleted(gate: Gate) -> bool:
 
 def has_types(plan: Plan) -> bool:
     """Return whether a plan depends on what is in the files."""
-    return any(step.gate.types or step.gate.types_or for step in plan.steps)
+    return any(step.gate.selection.types or step.gate.selection.types_or for step in plan.steps)
 
 
 def wants_paths(config: Config, hook: Hook) -> bool:
@@ -71,7 +73,10 @@ def wants_paths(config: Config, hook: Hook) -> bool:
 def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]) -> Plan:
     """Return the plan of `event`. `skips`: gate name → who requests it."""
     gates = {gate.name: gate for gate in config.gates}
-    order = [PRIORITIES.index(gates[name].priority) if name in gates else 2 for name in hook.gates]
+    order = [
+        PRIORITIES.index(gates[name].schedule.priority) if name in gates else 2
+        for name in hook.gates
+    ]
     names = tuple(
         name
         for _rank, name in sorted(zip(order, hook.gates, strict=True), key=lambda pair: pair[0])
@@ -81,7 +86,7 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
         _make_step(gates.get(name), name, event, skips, selected=selected)
         for name in reachable(names, gates)
     )
-    if any(step.gate.after for step in steps):
+    if any(step.gate.schedule.after for step in steps):
         chains = {name: reachable((name,), gates) for name in names}
         steps = _with_order(chains, steps, gates)
         names = _in_order(names, chains, steps)
@@ -105,7 +110,7 @@ def reachable(names: tuple[str, ...], gates: Mapping[str, Gate]) -> tuple[str, .
             continue
         reached[name] = None
         if gate := gates.get(name):
-            waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
+            waiting += [a for a in (gate.actions.on_pass, gate.actions.on_fail) if a not in ACTIONS]
     return tuple(reached)
 
 
@@ -119,8 +124,8 @@ def _with_order(
     """
     ordered = []
     for step in steps:
-        wanted, fault = {*step.gate.after}, step.fault
-        if unknown := [other for other in step.gate.after if other not in gates]:
+        wanted, fault = {*step.gate.schedule.after}, step.fault
+        if unknown := [other for other in step.gate.schedule.after if other not in gates]:
             fault = f"`after` of gate `{step.gate.name}` names an unknown gate: `{unknown[0]}`"
         after = tuple(head for head, chain in chains.items() if not wanted.isdisjoint(chain))
         ordered.append(step._replace(after=after, fault=fault))
@@ -152,14 +157,14 @@ def _make_step(
 ) -> Step:
     if gate is None:
         return _without_command(name, event)
-    if gate.command is None and gate.pre_commit is None:
+    if gate.program.command is None and gate.program.pre_commit is None:
         return Step(gate=gate, fault=f"gate `{name}` has no command")
     if event.within_framework and runs_framework(gate):
         return Step(gate=gate, skip=RUN_BY_FRAMEWORK)
-    step = _quarantined(gate) if gate.quarantine_until else Step(gate=gate)
+    step = _quarantined(gate) if gate.actions.quarantine_until else Step(gate=gate)
     gate, note = step.gate, ""
     if name in skips:
-        if not gate.required:
+        if not gate.actions.required:
             return step._replace(skip=f"named in {skips[name]}")
         note = f"gate `{name}` is required: {skips[name]} does not skip it"
     step = step._replace(note=note)
@@ -175,10 +180,12 @@ def _make_step(
 
 def _quarantined(gate: Gate) -> Step:
     """Return the step of a gate whose failures only warn, or did until some day."""
-    if time.strftime("%Y-%m-%d") > gate.quarantine_until:
-        return Step(gate=gate, quarantine=f"its quarantine ended on {gate.quarantine_until}")
-    gate = gate._replace(on_fail="CONTINUE", terminal=False)
-    return Step(gate=gate, quarantine=f"in quarantine until {gate.quarantine_until}")
+    if time.strftime("%Y-%m-%d") > gate.actions.quarantine_until:
+        return Step(
+            gate=gate, quarantine=f"its quarantine ended on {gate.actions.quarantine_until}"
+        )
+    gate = gate.changed(on_fail="CONTINUE", terminal=False)
+    return Step(gate=gate, quarantine=f"in quarantine until {gate.actions.quarantine_until}")
 
 
 def _select(
@@ -187,11 +194,11 @@ def _select(
     """Return the paths that a gate is about; if there are none, the deleted ones."""
     from gitgates.engine.match import select  # if no gate has patterns, none are matched
 
-    patterns = gate.files, gate.exclude
+    patterns = gate.selection.files, gate.selection.exclude
     if patterns not in selected:  # several gates often have the same
         selected[patterns] = select(event.paths or (), *patterns)
     paths, deleted = selected[patterns], event.deleted if matches_deleted(gate) else ()
-    if gate.types or gate.types_or:
+    if gate.selection.types or gate.selection.types_or:
         from gitgates.config.file_types import of_types  # few gates have types
 
         folder = event.files_abs or event.root_abs
@@ -201,8 +208,10 @@ def _select(
 
 def runs_framework(gate: Gate) -> bool:
     """Return whether a gate runs all that the pre-commit framework would run by itself."""
-    is_about_all = gate.files is None and not (gate.exclude or gate.types or gate.types_or)
-    return gate.pre_commit == () and is_about_all
+    is_about_all = gate.selection.files is None and not (
+        gate.selection.exclude or gate.selection.types or gate.selection.types_or
+    )
+    return gate.program.pre_commit == () and is_about_all
 
 
 def framework_gate(config: Config, hook: str) -> str:
@@ -243,7 +252,7 @@ def _without_command(name: str, event: Event) -> Step:
 def _no_match(event: Event, gate: Gate) -> str:
     if not event.paths:
         return "files were only deleted" if event.deleted else why_no_path(event)
-    if gate.files == ():
+    if gate.selection.files == ():
         return "`files` is empty"
     return "no file matches"
 
@@ -280,7 +289,9 @@ def without_content(plan: Plan) -> Plan:
     """Return the plan of a push of no commit: only gates that read what git says of it run."""
     return plan._replace(
         steps=tuple(
-            step if step.skip or step.gate.pass_hook_input else step._replace(skip=NO_COMMIT)
+            step
+            if step.skip or step.gate.program.pass_hook_input
+            else step._replace(skip=NO_COMMIT)
             for step in plan.steps
         )
     )
@@ -332,5 +343,7 @@ def looks_up(steps: Iterable[Step]) -> bool:
 
 def is_reusable(gate: Gate) -> bool:
     """Return whether passes of a gate may be reused: nothing but files goes into it."""
-    has_other_input = gate.pass_hook_input or gate.metrics or gate.git_env == "commit"
-    return bool(gate.reuse) and not has_other_input
+    has_other_input = (
+        gate.program.pass_hook_input or gate.measures.metrics or gate.program.git_env == "commit"
+    )
+    return bool(gate.reuse.mode) and not has_other_input

@@ -86,7 +86,7 @@ class RemoteJob(Job):
             return super()._take(Ending(exit_status=end.exit_status))
         if ending.timed_out:
             end = end._replace(reason=_UNKNOWN, is_down=False)
-            spent_s = min(spent_s, self.gate.timeout_s / 2)
+            spent_s = min(spent_s, self.gate.schedule.timeout_s / 2)
         reason = server.note_failure(self.due, end, spent_s)
         return not server.gates.falls_back and super()._take(Ending(not_started=reason))
 

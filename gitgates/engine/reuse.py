@@ -83,7 +83,7 @@ class Reuse:
             return Candidate(rest=step, waits=True)
         candidate = self._find(step, make_commands)
         lock_abs = self._lock_abs(candidate)
-        until = awaited[1] if awaited else time.monotonic() + step.gate.timeout_s
+        until = awaited[1] if awaited else time.monotonic() + step.gate.schedule.timeout_s
         if candidate.rest is None or not lock_abs or time.monotonic() >= until:
             return candidate
         try:
@@ -224,7 +224,7 @@ class Reuse:
         try:
             commands = make_commands(step._replace(paths=()) if is_by_file(step) else step)
             candidate = self._observed(step, commands)
-            if candidate.rest and (step.gate.remote or not candidate.observer):
+            if candidate.rest and (step.gate.remote.allowed or not candidate.observer):
                 candidate = self._declared(step, candidate, make_commands(step))
         except (GitgatesError, OSError) as error:
             why_not = error.message if isinstance(error, GitgatesError) else str(error)
@@ -273,7 +273,7 @@ class Reuse:
 
     def _declared(self, step: Step, observed: Candidate, commands: list[Command]) -> Candidate:
         """Return the pass by what is declared, for a gate that is not observed."""
-        if not (step.gate.remote or step.gate.reuse in (DECLARED, BY_FILE)):
+        if not (step.gate.remote.allowed or step.gate.reuse.mode in (DECLARED, BY_FILE)):
             return observed
         declared = self._declarations.of(step, commands, self._content)
         proof = self._declarations.find(step.gate, declared)
@@ -352,7 +352,7 @@ class Reuse:
 
 def is_by_file(step: Step) -> bool:
     """Return whether passes of a step are reused for each file."""
-    return step.gate.reuse == BY_FILE and bool(step.paths)
+    return step.gate.reuse.mode == BY_FILE and bool(step.paths)
 
 
 def _release(candidate: Candidate) -> None:

@@ -19,7 +19,7 @@ def preview_reuse(plan: Plan, config: Config, repo: Repo) -> dict[str, str]:
 
     Nothing is run.
     """
-    steps = [step for step in plan.steps if step.gate.reuse and not (step.skip or step.fault)]
+    steps = [step for step in plan.steps if step.gate.reuse.mode and not (step.skip or step.fault)]
     if repo.env.get(REUSE) == OFF:
         return {step.gate.name: f"never, because of {REUSE}=0" for step in steps}
     commands_of = commands_for(plan, repo)

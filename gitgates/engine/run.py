@@ -150,7 +150,7 @@ class _Run:
             remote=self.remote,
         )
         self.fixers = None
-        if isolation.locks and any(gate.writes for gate in self.config.gates):
+        if isolation.locks and any(gate.program.writes for gate in self.config.gates):
             self.fixers = FixerLock(repo.state_abs)
 
     def loop(self, group: Group) -> Decision:
@@ -269,10 +269,10 @@ class _Run:
     def _start(self, due: Due, group: Group, *, is_remote: bool = False) -> bool:
         """Start a gate, if it may start; return whether it has to wait for another run."""
         gate, context = due.step.gate, self.context
-        if self.jobs and gate.writes:
+        if self.jobs and gate.program.writes:
             return False
         fixers = self.fixers
-        if fixers and not fixers.take(alone=gate.writes, most_s=gate.timeout_s):
+        if fixers and not fixers.take(alone=gate.program.writes, most_s=gate.schedule.timeout_s):
             return True
         if reason := self._why_not_started(gate.name):
             self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
@@ -284,7 +284,7 @@ class _Run:
                 None if why else ask(due.step, context.commands, self._room(), is_remote=is_remote)
             )
         except OSError as error:
-            if not gate.resources:
+            if not gate.schedule.resources:
                 raise
             why = f"its resources cannot be held: {error.filename}: {error.strerror}"
         if why:
@@ -319,7 +319,11 @@ class _Run:
         if not (wait and deadline) or deadline.is_extended:
             return False
         took_s = self._durations().get(gate.name)
-        needs_s = min(took_s * _MORE + 1.0, gate.timeout_s) if took_s else gate.timeout_s / 2
+        needs_s = (
+            min(took_s * _MORE + 1.0, gate.schedule.timeout_s)
+            if took_s
+            else gate.schedule.timeout_s / 2
+        )
         if deadline.left_s() - (wait.left_s or 0.0) > needs_s:
             return False
         reason = f"{WAITS}{wait.text}"
@@ -328,7 +332,7 @@ class _Run:
 
     def _job(self, due: Due, admission: Admission, group: Group) -> Job:
         gate, measurement = due.step.gate, None
-        if gate.metrics:
+        if gate.measures.metrics:
             from gitgates.engine.metrics import Measurement  # only for gates with metrics
 
             measurement = Measurement(
@@ -398,7 +402,7 @@ class _Run:
                 self.jobs.append(BaseJob(job, result, job.comparison, self.context))
                 self._go_on(self.jobs[-1], group)
                 return
-        if job.gate.failures and result.status in ("failed", "timed-out", "killed"):
+        if job.gate.measures.failures and result.status in ("failed", "timed-out", "killed"):
             from gitgates.engine.failures import failures_of  # it compiles many patterns
 
             found = failures_of(job.gate, result, self.context.root_abs, self.listener.note)
@@ -414,7 +418,7 @@ class _Run:
         self.admissions.give_back(job.slots, is_remote=job.is_remote)
         result = result._replace(waited_s=job.waited_s)
         deadline = self.options.deadline
-        was_cut = result.status == "timed-out" and result.duration_s < job.gate.timeout_s
+        was_cut = result.status == "timed-out" and result.duration_s < job.gate.schedule.timeout_s
         if was_cut and deadline and job.waited_s > _NOTABLE_S:
             reason = f"{WAITS}more time: its turn came after {job.waited_s:.0f} s"
             result = result._replace(status="not-run", reason=reason)
@@ -428,7 +432,7 @@ class _Run:
             group.handle_signals() or self.is_cancelled or (deadline and not deadline.left_s())
         )
         if (
-            len(job.failed) + 1 >= job.gate.runs
+            len(job.failed) + 1 >= job.gate.schedule.runs
             or result.status not in _RETRIED
             or result.excused
             or result.changed_paths
@@ -473,7 +477,7 @@ class _Run:
             result = without_empty_pass(result, job.gate, job.due.step.paths)
         if job.comparison:
             result = job.comparison.judge(result)
-        if job.gate.baseline and result.status == "failed":
+        if job.gate.measures.baseline and result.status == "failed":
             from gitgates.engine.baseline import KnownFailures  # only if a gate failed
 
             checkout = self.options.checkout
@@ -485,7 +489,9 @@ class _Run:
 def _remote(context: RunContext) -> RemoteRun | None:
     """Return the server that a plan's gates may run on; None if there is none, or none may."""
     repo, config = context.repo, context.config
-    if repo.env.get(REMOTE) == OFF or not any(step.gate.remote for step in context.plan.steps):
+    if repo.env.get(REMOTE) == OFF or not any(
+        step.gate.remote.allowed for step in context.plan.steps
+    ):
         return None
     for provide in providers(config, "remote_execution"):
         if gates := provide(repo, config):

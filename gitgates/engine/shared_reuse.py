@@ -133,7 +133,10 @@ class SharedReuse(Reuse):
         gates = {self._key_of(each, make_commands): each.gate for each in (*due, step)}
         if new := {key: gate for key, gate in gates.items() if key and key not in self._found}:
             self._found |= {**dict.fromkeys(new), **self._signed.find(new)}
-        found, max_age_s = self._found.get(self._key_of(step, make_commands)), step.gate.max_age_s
+        found, max_age_s = (
+            self._found.get(self._key_of(step, make_commands)),
+            step.gate.reuse.max_age_s,
+        )
         is_old = found and max_age_s and not 0 <= time.time() - found.time_s <= max_age_s
         return None if is_old else found
 

@@ -53,7 +53,7 @@ def key_of(step: Step, commands: Sequence[Command], root_abs: str, content: Visi
     `commands`: those without paths. Raises: GitgatesError or OSError if the content is not known.
     """
     gate = step.gate
-    passes = gate.pass_files or gate.pre_commit is not None
+    passes = gate.program.pass_files or gate.program.pre_commit is not None
     # The folder of a program differs between machines.
     calls = [
         ((os.path.basename(each.argv[0]), *each.argv[1:]), os.path.relpath(each.cwd_abs, root_abs))
@@ -63,7 +63,7 @@ def key_of(step: Step, commands: Sequence[Command], root_abs: str, content: Visi
         *("pass", gate.name, definition_sha256(gate), platform()),
         ascii((calls, step.paths if passes else ())),
         # A linter of imports looks whether a module is there, not what is in it.
-        content.names if gate.reuse == BY_FILE else "",
+        content.names if gate.reuse.mode == BY_FILE else "",
         content.identity_of(seen_paths(step, content)),
     )
 

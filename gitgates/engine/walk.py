@@ -162,13 +162,13 @@ class _Walker:
         if result.status == "skipped":
             return _allowed(result, called_by), False
         if result.status == "unchecked":  # neither action applies
-            verdict = ALLOW if step.gate.observe else WARN
+            verdict = ALLOW if step.gate.actions.observe else WARN
             return _allowed(result, called_by)._replace(verdict=verdict), False
         passed = self._has_passed(result)
         self.passed.pop(step.gate.name, None)
-        if passed and not (step.gate.writes or step.gate.observe):
+        if passed and not (step.gate.program.writes or step.gate.actions.observe):
             self.passed[step.gate.name] = self.generation
-        if step.gate.writes and result.changed_paths:
+        if step.gate.program.writes and result.changed_paths:
             self.generation += 1  # from here on, gates check different content
             self.changed.append(frozenset(result.changed_paths))
         if result.status == "killed" and result.reason == ENDED:
@@ -176,9 +176,9 @@ class _Walker:
             return Visit(result=result, verdict=BLOCK, action="BLOCK", called_by=called_by), passed
         if result.reason == CANCELLED:
             return _allowed(result, called_by), passed  # it is not what blocks
-        action = step.gate.on_pass if passed else step.gate.on_fail
-        if step.gate.observe or result.excused:
-            would = action if step.gate.observe else ""
+        action = step.gate.actions.on_pass if passed else step.gate.actions.on_fail
+        if step.gate.actions.observe or result.excused:
+            would = action if step.gate.actions.observe else ""
             return _allowed(result, called_by)._replace(would=would), passed
         verdict = _VERDICTS.get(action, ALLOW if passed and result.status == "passed" else WARN)
         return Visit(result=result, verdict=verdict, action=action, called_by=called_by), passed
@@ -193,9 +193,9 @@ class _Walker:
         A gate that writes runs alone: after those before it, and before all that come after it.
         """
         step = self.due[-1].step
-        if unfinished if step.gate.writes else not unfinished.isdisjoint(step.after):
+        if unfinished if step.gate.program.writes else not unfinished.isdisjoint(step.after):
             self.due.pop()
-        return step.gate.writes
+        return step.gate.program.writes
 
     def over(self, verdict: Level) -> Walk:
         """Return a finished walk in which all gates that were not visited do not run."""
@@ -278,7 +278,7 @@ def _deciding(visits: tuple[Visit, ...], verdict: Level) -> tuple[Visit, ...]:
 
 def _staging_hint(plan: Plan, deciding: tuple[Visit, ...]) -> str:
     """Return the hint to stage the files that fixers changed before a commit."""
-    writes = {step.gate.name for step in plan.steps if step.gate.writes}
+    writes = {step.gate.name for step in plan.steps if step.gate.program.writes}
     left_out = [v.result.gate for v in deciding if v.verdict >= BLOCK and _left_out(v.result)]
     fixers = [name for name in left_out if name in writes]
     if plan.hook.name not in BEFORE_A_COMMIT or not left_out:
@@ -289,7 +289,7 @@ def _staging_hint(plan: Plan, deciding: tuple[Visit, ...]) -> str:
         what_to_do = "stage what you want of them (git add -p) and commit again"
         return f"{reason}: fix those files in the working tree, {what_to_do}"
     text = "review the fixes (git diff), stage them (git add) and commit again"
-    restages = any(step.gate.restage for step in plan.steps if step.gate.name in fixers)
+    restages = any(step.gate.program.restage for step in plan.steps if step.gate.name in fixers)
     if restages or plan.event.host == "pre-commit":  # under that, no gate stages anything
         return text
     return f"{text}; with `restage = true` the gate stages it"

@@ -91,7 +91,7 @@ class Diagnostics:
             return []  # it has been put right, or never was wrong
         gate = self._gates.get(result.gate, Gate(name=result.gate))
         if result.status not in _FAILED:  # its output is about something else
-            gate = gate._replace(failures="")
+            gate = gate.changed(failures="")
         found = failures_of(gate, result, self._root_abs, lambda _text: None)
         return [self._placed(failure, visit) for failure in found]
 

@@ -201,7 +201,7 @@ def plan_document(plan: Plan, reuse: Mapping[str, str]) -> dict[str, Any]:
     """Return a plan as plain data; gates that only a chain reaches have `listed` false."""
     callers: dict[str, list[str]] = {}
     for step in plan.steps:
-        for name in {step.gate.on_pass, step.gate.on_fail}:
+        for name in {step.gate.actions.on_pass, step.gate.actions.on_fail}:
             callers.setdefault(name, []).append(step.gate.name)
     return {
         "version": PLAN_VERSION,
@@ -273,8 +273,8 @@ def _gate_lines(
             continue  # the last two have no command, no limits and no actions
         inner = f"{indent}   " if len(indent) < _DEEPEST else indent
         lines += [(inner, "", line) for line in _facts(step.gate, reuse.get(name, ""))]
-        waiting.append((inner, f"{'on fail':<9} ", step.gate.on_fail))
-        waiting.append((inner, f"{'on pass':<9} ", step.gate.on_pass))
+        waiting.append((inner, f"{'on fail':<9} ", step.gate.actions.on_fail))
+        waiting.append((inner, f"{'on pass':<9} ", step.gate.actions.on_pass))
     return lines
 
 
@@ -292,13 +292,13 @@ def why(step: Step) -> str:
 
 
 def _facts(gate: Gate, reuse: str) -> list[str]:
-    facts = [("command", command_text(gate)), ("timeout", _time(gate.timeout_s))]
+    facts = [("command", command_text(gate)), ("timeout", _time(gate.schedule.timeout_s))]
     if gate.description:
         facts.insert(0, ("checks", gate.description.strip().partition("\n")[0]))
-    if gate.working_dir != ".":
-        facts.append(("in", gate.working_dir))
-    if gate.priority != "normal":
-        facts.append(("priority", gate.priority))
+    if gate.program.working_dir != ".":
+        facts.append(("in", gate.program.working_dir))
+    if gate.schedule.priority != "normal":
+        facts.append(("priority", gate.schedule.priority))
     if also := _traits(gate):
         facts.append(("also", also))
     if reuse:
@@ -309,28 +309,32 @@ def _facts(gate: Gate, reuse: str) -> list[str]:
 def _traits(gate: Gate) -> str:
     """Return the special settings of a gate."""
     traits = {
-        "gets the paths": gate.pass_files,
-        "gets the hook's arguments and standard input": gate.pass_hook_input,
-        "may change files, so it runs alone": gate.writes,
-        f"runs after {', '.join(gate.after)}": bool(gate.after),
-        f"takes {gate.weight} slots": gate.weight > 1,
-        f"has {', '.join(gate.resources)} for itself": bool(gate.resources),
-        "is split over the free slots": gate.parallel,
-        f"runs up to {gate.runs} times if it fails": gate.runs > 1,
-        f"only warns until {gate.quarantine_until}": bool(gate.quarantine_until),
-        "is required": gate.required,
-        f"sets {', '.join(name for name, _value in gate.env)}": bool(gate.env),
-        f"git_env = {gate.git_env}": gate.git_env != "auto",
+        "gets the paths": gate.program.pass_files,
+        "gets the hook's arguments and standard input": gate.program.pass_hook_input,
+        "may change files, so it runs alone": gate.program.writes,
+        f"runs after {', '.join(gate.schedule.after)}": bool(gate.schedule.after),
+        f"takes {gate.schedule.weight} slots": gate.schedule.weight > 1,
+        f"has {', '.join(gate.schedule.resources)} for itself": bool(gate.schedule.resources),
+        "is split over the free slots": gate.schedule.parallel,
+        f"runs up to {gate.schedule.runs} times if it fails": gate.schedule.runs > 1,
+        f"only warns until {gate.actions.quarantine_until}": bool(gate.actions.quarantine_until),
+        "is required": gate.actions.required,
+        f"sets {', '.join(name for name, _value in gate.program.env)}": bool(gate.program.env),
+        f"git_env = {gate.program.git_env}": gate.program.git_env != "auto",
     }
     return "; ".join(trait for trait, holds in traits.items() if holds)
 
 
 def command_text(gate: Gate) -> str:
     """Return what a gate runs on one line, shortened."""
-    if gate.pre_commit is not None:
-        ids = " ".join(gate.pre_commit) or "all hooks"
-        return f"{gate.runner} run: {ids}"
-    text = gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
+    if gate.program.pre_commit is not None:
+        ids = " ".join(gate.program.pre_commit) or "all hooks"
+        return f"{gate.program.runner} run: {ids}"
+    text = (
+        gate.program.command
+        if isinstance(gate.program.command, str)
+        else shlex.join(gate.program.command or ())
+    )
     text = _quoted(text)
     return text if len(text) <= _LONGEST_COMMAND else text[: _LONGEST_COMMAND - 1] + "…"
 
@@ -346,8 +350,8 @@ def _step_fields(step: Step, plan: Plan, callers: dict[str, list[str]]) -> dict[
         "fault": step.fault,
         "takes_paths": takes_paths(gate),
         "paths": [utf8(path) for path in step.paths],
-        "runner": gate.runner if gate.pre_commit is not None else None,
-        **{field: getattr(gate, field) for field in _SAME_FIELDS},
+        "runner": gate.program.runner if gate.program.pre_commit is not None else None,
+        **{field: value for field, value in gate.table().items() if field in _SAME_FIELDS},
     }
 
 

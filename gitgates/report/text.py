@@ -199,7 +199,7 @@ class Console(Listener):
             line += f"  {detail}"
         output = b""
         shows = not (fine or result.excused) or self._verbose
-        if shows or gate.on_pass in ("BLOCK", "STOP"):
+        if shows or gate.actions.on_pass in ("BLOCK", "STOP"):
             news = () if self._verbose else new_failures(result)
             shown = _only(result, news) if news else result
             output = shown_output(shown, colour=self._terminal.colour)

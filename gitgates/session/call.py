@@ -11,7 +11,7 @@ import os
 import time
 import zlib
 
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import WorktreeState
 from gitgates.core.errors import GitError, GitgatesError
 from gitgates.core.record import Record, lazy
 from gitgates.core.types import Config, Hook
@@ -347,9 +347,9 @@ class Call:
         self._look_of = None
 
     @property
-    def point(self) -> Point:
+    def point(self) -> WorktreeState:
         """The present state; its tree is empty if no snapshot can be taken."""
-        return Point(tree=self.snapshot.tree, head=self.snapshot.head)
+        return WorktreeState(tree=self.snapshot.tree, head=self.snapshot.head)
 
     @property
     def tree(self) -> str:

@@ -7,7 +7,7 @@ what.
 
 from __future__ import annotations
 
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import WorktreeState
 from gitgates.core.lifecycle import RETRY_HOOKS, kind_of
 from gitgates.core.record import LazyRecord, Record
 from gitgates.session.journal import Projection, entry, point_of
@@ -406,7 +406,7 @@ fold = SESSION.fold
 class Timeline(Record):
     """Where a session began, and what it was asked for."""
 
-    base: Point | None = None
+    base: WorktreeState | None = None
     base_note: str = ""  # what it stands in for, if the beginning was not heard of
     requests: tuple[str, ...] = ()  # the person's prompts, word for word
 

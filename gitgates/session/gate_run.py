@@ -84,7 +84,9 @@ class GateRun(Listener):
         ran = {visit.result.gate for visit in decision.visits if visit.result.duration_s}
         if call.by_hand:  # within a command, whose changes are the agent's
             return decision
-        if names := [gate.name for gate in self.gates.values() if gate.writes and gate.name in ran]:
+        if names := [
+            gate.name for gate in self.gates.values() if gate.program.writes and gate.name in ran
+        ]:
             record_gates(call, names)
         return decision
 
@@ -274,4 +276,8 @@ def _flaky(result: GateResult, failed: Mapping[str, str]) -> GateResult:
 
 
 def _command_of(gate: Gate) -> str:
-    return gate.command if isinstance(gate.command, str) else shlex.join(gate.command or ())
+    return (
+        gate.program.command
+        if isinstance(gate.program.command, str)
+        else shlex.join(gate.program.command or ())
+    )

@@ -8,7 +8,7 @@ and are ignored; so a kind whose meaning changes gets another name.
 
 from __future__ import annotations
 
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import WorktreeState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,9 +72,11 @@ def stamp_of(fact: Fact) -> float:
     return float(stamp) if isinstance(stamp, int | float) else 0.0
 
 
-def point_of(fact: Fact) -> Point:
+def point_of(fact: Fact) -> WorktreeState:
     """Return the snapshot that an entry names."""
-    return Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))
+    return WorktreeState(
+        tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"])
+    )
 
 
 class Projection(Generic[_T]):

@@ -35,7 +35,9 @@ def next_steps(call: HookCall) -> bytes:
     if names and command and not is_called_by_agent(call.env):
         # A push may be refused by gates of a commit, which no variable skips.
         can_skip = plan.event.name == call.event.name and not any(
-            step.gate.required or step.fault for step in plan.steps if step.gate.name in names
+            step.gate.actions.required or step.fault
+            for step in plan.steps
+            if step.gate.name in names
         )
         before = [name.strip() for name in call.env.get("GITGATES_SKIP", "").split(",")]
         # With a colon, it is a feature's own, which only that knows.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import zlib
 
-from gitgates.core.agent_types import UNCHANGING, Point
+from gitgates.core.agent_types import UNCHANGING, WorktreeState
 from gitgates.core.lifecycle import ENDINGS, HOOK_OF, RETRIED
 from gitgates.core.types import BLOCK, STOP, Verdict
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
@@ -207,7 +207,7 @@ def _prompt(payload: Payload) -> PromptEntry:
     return PromptEntry(payload.prompt_id, text, payload.transcript_abs)
 
 
-def first_point(call: Call) -> tuple[Point, str]:
+def first_point(call: Call) -> tuple[WorktreeState, str]:
     """Return the session's first point, and a note if it is a substitute.
 
     If its start was not recorded: the commit checked out when it began elsewhere, else the current
@@ -227,10 +227,10 @@ def first_point(call: Call) -> tuple[Point, str]:
         if not resolved.exit_status:
             head = resolved.stdout.decode().split()[-1]
             tree = git.lines("rev-parse", "--verify", f"{head}^{{tree}}")[0]
-            point = Point(tree=tree, head=head, stamp=began)
+            point = WorktreeState(tree=tree, head=head, stamp=began)
             return point, f"{_UNKNOWN}: compared with {description}"
     empty = git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    return Point(tree=empty, stamp=began), f"{_UNKNOWN}: everything counts as its work"
+    return WorktreeState(tree=empty, stamp=began), f"{_UNKNOWN}: everything counts as its work"
 
 
 def record_base(call: Call) -> None:

@@ -162,7 +162,7 @@ def _not_in_force(call: Call, changed: list[str]) -> list[str]:
 
 def required_gates(config: Config) -> str:
     """Return the gates that nobody may skip, as part of a sentence; empty if there are none."""
-    names = [f"`{gate.name}`" for gate in config.gates if gate.required]
+    names = [f"`{gate.name}`" for gate in config.gates if gate.actions.required]
     names += [f"`{name}`" for name in gates_on(config) if config.tables[name]["required"]]
     noun = "gates" if len(names) > 1 else "gate"
     return f"the required {noun} {', '.join(names)}" if names else ""

@@ -91,12 +91,35 @@ def definition_of(gate: Gate) -> str:
 
 def definition(gate: Gate) -> tuple[object, ...]:
     """Return what decides how a gate ends on given content, and what it measures."""
-    runs = (gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.git_env)
-    sees = (gate.files, gate.exclude, gate.pass_files, gate.pass_hook_input, gate.writes)
-    types = (gate.types, gate.types_or) if gate.types or gate.types_or else ()
-    image = (gate.image,) if gate.image else ()
-    compared = ((gate.ratchet, gate.tolerance),) if gate.ratchet else ()
-    return (*runs, *image), (*sees, *types), gate.failures, gate.metrics, *compared
+    runs = (
+        gate.program.command,
+        gate.program.pre_commit,
+        gate.program.runner,
+        gate.program.working_dir,
+        gate.program.env,
+        gate.program.git_env,
+    )
+    sees = (
+        gate.selection.files,
+        gate.selection.exclude,
+        gate.program.pass_files,
+        gate.program.pass_hook_input,
+        gate.program.writes,
+    )
+    types = (
+        (gate.selection.types, gate.selection.types_or)
+        if gate.selection.types or gate.selection.types_or
+        else ()
+    )
+    image = (gate.remote.image,) if gate.remote.image else ()
+    compared = ((gate.measures.ratchet, gate.measures.tolerance),) if gate.measures.ratchet else ()
+    return (
+        (*runs, *image),
+        (*sees, *types),
+        gate.measures.failures,
+        gate.measures.metrics,
+        *compared,
+    )
 
 
 def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: ANN401 - as they are

@@ -37,14 +37,14 @@ def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
     Hooks for commit messages have only the message's file to match. An empty array of patterns is
     intended. Raises: GitError if git fails.
     """
-    selecting = [(gate, gate.files) for gate in config.gates if gate.files]
+    selecting = [(gate, gate.selection.files) for gate in config.gates if gate.selection.files]
     tracked = tuple(repo.git.names("ls-files", "-z")) if selecting else ()
     about_message = [hook for hook in config.hooks if hook.name in _MESSAGE_HOOKS]
     for gate, files in selecting:
         patterns = f"its `files` = {show(list(files))}"
-        if tracked and not select(tracked, files, gate.exclude):
+        if tracked and not select(tracked, files, gate.selection.exclude):
             yield gate.name, f"{patterns} match none of {counted(len(tracked), 'tracked file')}"
-        if select((".git/COMMIT_EDITMSG",), files, gate.exclude):
+        if select((".git/COMMIT_EDITMSG",), files, gate.selection.exclude):
             continue
         for name in (hook.name for hook in about_message if gate.name in hook.gates):
             yield gate.name, f"{patterns} never match in {name}, which has only the message"

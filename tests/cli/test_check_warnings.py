@@ -6,7 +6,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.cli.check import find_pipes
-from gitgates.core.types import Config, Gate
+from gitgates.core.types import Config, make_gate
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,9 @@ from gitgates.core.types import Config, Gate
     ],
 )
 def test_a_failure_that_is_lost(command: str, lost: str) -> None:
-    found = [text for _name, text in find_pipes(Config(gates=(Gate(name="g", command=command),)))]
+    found = [
+        text for _name, text in find_pipes(Config(gates=(make_gate(name="g", command=command),)))
+    ]
     assert [text.startswith(f"a failure of `{lost}` is lost") for text in found] == [True] * bool(
         lost
     )

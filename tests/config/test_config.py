@@ -19,7 +19,7 @@ from gitgates.config.keys import (
 )
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import POLICIES
-from gitgates.core.types import Config, Gate, Hook
+from gitgates.core.types import Config, Gate, Hook, make_gate
 
 WHOLE = """
 jobs = 3
@@ -65,7 +65,7 @@ def test_whole_configuration() -> None:
         jobs=3,
         max_output_bytes=1 << 20,
         gates=(
-            Gate(
+            make_gate(
                 name="all",
                 description="everything",
                 command=("a", "b"),
@@ -83,8 +83,8 @@ def test_whole_configuration() -> None:
                 required=True,
                 git_env="commit",
             ),
-            Gate(name="other", pre_commit=("ruff",), runner="prek"),
-            Gate(name="every", pre_commit=()),
+            make_gate(name="other", pre_commit=("ruff",), runner="prek"),
+            make_gate(name="every", pre_commit=()),
         ),
         hooks=(
             Hook(
@@ -581,7 +581,7 @@ def test_every_hook_is_known() -> None:
 
 @pytest.mark.parametrize(
     ("keys", "record"),
-    [(TOP_KEYS, Config()), (GATE_KEYS, Gate(name="g")), (HOOK_KEYS, Hook(name="h"))],
+    [(TOP_KEYS, Config()), (GATE_KEYS, make_gate(name="g")), (HOOK_KEYS, Hook(name="h"))],
 )
 def test_records_have_the_defaults_of_the_table(
     keys: tuple[Key, ...], record: Config | Gate | Hook
@@ -591,9 +591,10 @@ def test_records_have_the_defaults_of_the_table(
         field: key.type.parse(tomllib.loads(f"value = {key.default}")["value"])
         for field, key in written.items()
     }
-    assert {field: getattr(record, field) for field in written} == defaults
+    fields = record.table() if isinstance(record, Gate) else record._asdict()
+    assert {field: fields[field] for field in written} == defaults
     for key in keys:  # without a default in words: nothing
-        assert key.default or not getattr(record, key.field)
+        assert key.default or not fields[key.field]
 
 
 @pytest.mark.parametrize(

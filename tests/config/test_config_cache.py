@@ -75,7 +75,7 @@ def test_same_length_and_time_but_other_bytes(place: Place) -> None:
     times = file.stat()
     file.write_text(FILE.replace('"a"', '"z"'))
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert place.load().gates[0].command == ("z", "b")
+    assert place.load().gates[0].program.command == ("z", "b")
     assert place.parsed == 2
 
 

@@ -162,7 +162,7 @@ def test_root_that_is_not_there(tmp_path: Path) -> None:
 
 def test_load_lets_deferred_problems_pass_and_inspect_tells_them(tmp_path: Path) -> None:
     write(tmp_path, own="[gates.g]\n[hooks.pre-commit]\ngates = ['h']\n")
-    assert loaded(tmp_path).gates[0].command is None
+    assert loaded(tmp_path).gates[0].program.command is None
     _config, problems = inspect(str(tmp_path))
     assert [problem.deferred for problem in problems] == [True, True]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from config_support import fatal, read
 
-from gitgates.core.types import Gate
+from gitgates.core.types import make_gate
 
 SHARED = """
 [gates.lint]
@@ -124,8 +124,8 @@ def test_local_settings_win_key_by_key() -> None:
     )
     gates = {gate.name: gate for gate in config.gates}
     assert said == ""
-    assert gates["lint"] == Gate(name="lint", command="lint", required=True, timeout_s=99.0)
-    assert gates["mine"] == Gate(name="mine", command="x")
+    assert gates["lint"] == make_gate(name="lint", command="lint", required=True, timeout_s=99.0)
+    assert gates["mine"] == make_gate(name="mine", command="x")
     assert [(hook.name, hook.gates) for hook in config.hooks] == [
         ("pre-commit", ("lint", "test")),
         ("pre-push", ("mine", "call")),

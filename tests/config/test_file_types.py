@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.config.file_types import of_types
-from gitgates.core.types import Gate
+from gitgates.core.types import make_gate
 
 FILES = {
     "a.py": "",
@@ -42,7 +42,7 @@ def test_paths_of_types(
     for name in ("tool", "run.sh"):
         (tmp_path / name).chmod(0o755)
     os.symlink("a.py", tmp_path / "link")
-    gate = Gate(name="g", types=types, types_or=types_or)
+    gate = make_gate(name="g", types=types, types_or=types_or)
     paths = (*FILES, "link", "gone.py")
     assert of_types(paths, gate, str(tmp_path)) == tuple(expected.split())
 

@@ -15,7 +15,7 @@ from gitgates.config.folders import expand
 from gitgates.config.load import describe, inspect, load, parse_files, read_files
 from gitgates.config.weaker import weaker
 from gitgates.core.errors import ConfigError
-from gitgates.core.types import Config, Gate, Hook
+from gitgates.core.types import Config, Gate, Hook, make_gate
 from gitgates.engine.match import select
 
 ROOT = """
@@ -95,8 +95,8 @@ def test_gates_of_members_have_their_folder() -> None:
         *("secrets", "web:lint", "web:explain", "packages/ui:test")
     ]
     gates = by_name(config)
-    assert gates["secrets"] == Gate(name="secrets", command="scan")
-    assert gates["web:lint"] == Gate(
+    assert gates["secrets"] == make_gate(name="secrets", command="scan")
+    assert gates["web:lint"] == make_gate(
         name="web:lint",
         command="npx eslint",
         working_dir="web",
@@ -105,9 +105,9 @@ def test_gates_of_members_have_their_folder() -> None:
         pass_files=True,
         on_fail="web:explain",
     )
-    assert gates["web:explain"].working_dir == "web/tools"
-    assert gates["web:explain"].after == ("web:lint", "packages/ui:test")
-    assert gates["packages/ui:test"].files == ("/packages/ui/",)
+    assert gates["web:explain"].program.working_dir == "web/tools"
+    assert gates["web:explain"].schedule.after == ("web:lint", "packages/ui:test")
+    assert gates["packages/ui:test"].selection.files == ("/packages/ui/",)
 
 
 def test_hooks_of_members_add_to_those_of_the_root() -> None:
@@ -181,7 +181,7 @@ def assert_matches_below(folder: str, files: list[str] | None, exclude: list[str
     gate = right({"gitgates.toml": "members = ['*']", f"{folder}/gitgates.toml": member}).gates[0]
     expected = select(PATHS, None if files is None else tuple(files), tuple(exclude))
     below = tuple(f"{folder}/{path}" for path in PATHS)
-    selected = select((*below, *PATHS), gate.files, gate.exclude)
+    selected = select((*below, *PATHS), gate.selection.files, gate.selection.exclude)
     assert selected == tuple(f"{folder}/{path}" for path in expected), folder
 
 
@@ -344,7 +344,7 @@ def test_a_pyproject_of_a_member_that_is_not_about_us_need_not_be_right() -> Non
 def test_local_settings_change_gates_of_members_by_their_whole_names() -> None:
     local = '[gates."web:lint"]\ntimeout = 7\n[hooks.pre-commit]\ngates = ["web:lint"]\n'
     config = right({**FILES, "gitgates.local.toml": local})
-    assert by_name(config)["web:lint"].timeout_s == 7.0
+    assert by_name(config)["web:lint"].schedule.timeout_s == 7.0
     assert config.hooks[0].gates == ("web:lint",)
 
 
@@ -398,7 +398,12 @@ def test_a_file_overrides_what_it_extends_key_by_key() -> None:
         }
     )
     lint = by_name(config)["lint"]
-    assert (lint.command, lint.timeout_s, lint.files, lint.description) == ("b", 10, ("*.js",), "c")
+    assert (
+        lint.program.command,
+        lint.schedule.timeout_s,
+        lint.selection.files,
+        lint.description,
+    ) == ("b", 10, ("*.js",), "c")
     assert (config.jobs, config.hooks[0].gates) == (3, ("lint", "test"))
     assert config.sources == ("gitgates.toml", "a.toml", "c.toml", "sub/b.toml")
 
@@ -415,9 +420,15 @@ def test_members_may_share_a_file_each_in_its_folder() -> None:
     )
     gates = by_name(config)
     assert [*gates] == ["web:lint", "web:test", "api:lint", "api:test"]
-    assert (gates["web:lint"].working_dir, gates["web:lint"].timeout_s) == ("web", 5.0)
-    assert (gates["api:lint"].working_dir, gates["api:lint"].timeout_s) == ("api", 10.0)
-    assert gates["api:lint"].files == ("/api/**/*.py",)
+    assert (gates["web:lint"].program.working_dir, gates["web:lint"].schedule.timeout_s) == (
+        "web",
+        5.0,
+    )
+    assert (gates["api:lint"].program.working_dir, gates["api:lint"].schedule.timeout_s) == (
+        "api",
+        10.0,
+    )
+    assert gates["api:lint"].selection.files == ("/api/**/*.py",)
     assert config.hooks[0].gates == ("web:lint", "web:test", "api:lint", "api:test")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.types import Config, Gate, Hook
+from gitgates.core.types import Config, Hook, make_gate
 from gitgates.engine.hooks import gates_limit_s, host_limit_s
 
 GATES = (
-    Gate(name="ten", command="x", timeout_s=10),
-    Gate(name="twenty", command="x", timeout_s=20, on_pass="ten"),
-    Gate(name="compared", command="x", timeout_s=30, baseline=True),
+    make_gate(name="ten", command="x", timeout_s=10),
+    make_gate(name="twenty", command="x", timeout_s=20, on_pass="ten"),
+    make_gate(name="compared", command="x", timeout_s=30, baseline=True),
 )
 CONFIG = Config(gates=GATES)
 AGENTS = [name for name, point in HOOK_POINTS.items() if point.host == "agent"]

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from gitgates.core.record import Record
-from gitgates.core.types import Gate
+from gitgates.core.types import make_gate
 
 
 class Point(Record):
@@ -36,7 +36,7 @@ def test_a_record_cannot_be_changed_or_misspelt() -> None:
 
 
 def test_copies_and_patterns() -> None:
-    gate = Gate(name="a", files=("*.py",))
+    gate = make_gate(name="a", files=("*.py",))
     assert copy.deepcopy(gate) == pickle.loads(pickle.dumps(gate)) == gate
     match Point(x=1):
         case Point(x, y):

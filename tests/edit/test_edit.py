@@ -189,8 +189,8 @@ def test_odd_files_keep_every_byte(old: str) -> None:
     assert config is not None
     assert [p for p in problems if "`a`" not in p.message] == []
     gates = {gate.name: gate for gate in config.gates}
-    assert gates["lint"].command == LINT["command"]
-    assert gates["test"].timeout_s == 600
+    assert gates["lint"].program.command == LINT["command"]
+    assert gates["test"].schedule.timeout_s == 600
     hooks = {hook.name: hook.gates for hook in config.hooks}
     assert hooks["pre-push"] == ("lint", "test")
     assert hooks["pre-commit"][-1] == "lint"
@@ -266,8 +266,8 @@ def test_any_text_arrives_as_it_was(name: str, command: str, env: dict[str, str]
         return
     config, _ = load.parse_files({"pyproject.toml": made.after})
     assert config is not None
-    assert config.gates[0].command == command
-    assert config.gates[0].env == tuple(env.items())
+    assert config.gates[0].program.command == command
+    assert config.gates[0].program.env == tuple(env.items())
 
 
 def test_what_is_there_is_left_and_named() -> None:

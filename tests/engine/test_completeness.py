@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitgates.core.types import Gate, GateResult
+from gitgates.core.types import GateResult, make_gate
 from gitgates.engine.baseline import failures_in
 from gitgates.engine.completeness import read_signs
 from gitgates.engine.failures import MOST_BYTES
@@ -168,7 +168,7 @@ def _preset(name: str) -> str:
 
 def _judged(output: bytes, preset: str, *, status: int = 1, command: str = "x") -> int | str:
     """Return how many failures may be known ones, or why none may."""
-    gate = Gate(name="g", command=command, failures=preset)
+    gate = make_gate(name="g", command=command, failures=preset)
     result = FAILED._replace(exit_status=status, output=output)
     found = failures_in(gate, result, ROOT, {})
     return found if isinstance(found, str) else len(found)
@@ -270,12 +270,12 @@ def test_an_option_of_which_the_tool_says_nothing_decides() -> None:
         assert str(said).startswith(expected), (command, said)
     echoed = (OUTPUTS / "whole/tsc-npm.txt").read_bytes().replace(b"> tsc", b"> tsc --build")
     assert _judged(echoed, "tsc") == "it has not looked at everything: `tsc --build`"
-    gate = Gate(name="g", command="x", failures="go-test", env=(("GOFLAGS", "-failfast"),))
+    gate = make_gate(name="g", command="x", failures="go-test", env=(("GOFLAGS", "-failfast"),))
     output = (OUTPUTS / "go-test.txt").read_bytes()
     result = FAILED._replace(exit_status=1, output=output)
     why = failures_in(gate, result, ROOT, {})
     assert why == "it has not looked at everything: `GOFLAGS=-failfast`"
-    why = failures_in(gate._replace(env=()), result, ROOT, {"GOFLAGS": "-run=TestA"})
+    why = failures_in(gate.changed(env=()), result, ROOT, {"GOFLAGS": "-run=TestA"})
     assert why == "it has not looked at everything: `GOFLAGS=-run`"
 
 
@@ -303,7 +303,7 @@ def test_what_a_known_failure_keeps_from_running_is_not_looked_at() -> None:
     assert [_judged(output, "ruff", command=command) for command in SINGLE] == [2] * len(SINGLE)
     npm = b"> demo@1.0.0 lint\n> ruff check . && tsc\n" + output
     assert _judged(npm, "ruff", command="npm run lint") == why + "`ruff`, `tsc`"
-    shell = Gate(name="g", command=("/bin/bash", "-c", "ruff; mypy"), failures="ruff")
+    shell = make_gate(name="g", command=("/bin/bash", "-c", "ruff; mypy"), failures="ruff")
     result = FAILED._replace(exit_status=1, output=output)
     assert failures_in(shell, result, ROOT, {}) == why + "`ruff`, `mypy`"
     hooks = b"ruff" + 20 * b"." + b"Failed\n" + output

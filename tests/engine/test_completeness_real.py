@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gitgates.core.types import Gate, GateResult
+from gitgates.core.types import GateResult, make_gate
 from gitgates.engine.baseline import failures_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,7 +156,7 @@ def test_a_real_tool_tells_how_much_it_has_looked_at(case: Case, tmp_path: Path)
         stderr=subprocess.STDOUT,
         check=False,
     )
-    gate = Gate(name="g", command=case.command, failures=case.preset)
+    gate = make_gate(name="g", command=case.command, failures=case.preset)
     result = GateResult(gate="g", status="failed", exit_status=done.returncode, output=done.stdout)
     known = failures_in(gate, result, str(tmp_path), {})
     if isinstance(case.expected, int):

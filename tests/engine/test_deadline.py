@@ -10,7 +10,17 @@ from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.agent_types import Payload
-from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Decision, Event, Gate, GateResult
+from gitgates.core.types import (
+    ALLOW,
+    BLOCK,
+    STOP,
+    WARN,
+    Decision,
+    Event,
+    Gate,
+    GateResult,
+    make_gate,
+)
 from gitgates.engine.command import gate_env
 from gitgates.engine.job import Deadline, RunOptions
 from gitgates.engine.walk import ENDED
@@ -38,7 +48,7 @@ def statuses(decision: Decision) -> list[tuple[str, str, str]]:
 
 
 def gate(name: str, command: str = "true", **fields: Any) -> Gate:
-    return Gate(name=name, command=command, **fields)
+    return make_gate(name=name, command=command, **fields)
 
 
 def test_there_is_time(repo: Repo) -> None:
@@ -138,7 +148,7 @@ BASE = dict.fromkeys(HOST.ENVIRONMENT.secrets, "secret") | {"PATH": "/bin", "CLA
 def env_for(host: str, pass_env: tuple[str, ...] = (), **fields: Any) -> dict[str, str]:
     payload = Payload(host=host) if host == "claude" else None
     event = Event(host=host, name="Stop", root_abs="/r", payload=payload)
-    asked = Gate(name="a", command="x", pass_env=pass_env, **fields)
+    asked = make_gate(name="a", command="x", pass_env=pass_env, **fields)
     return dict(gate_env(BASE, event, asked))
 
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import ALLOW, BLOCK, WARN, Decision, Event, Gate
+from gitgates.core.types import ALLOW, BLOCK, WARN, Decision, Event, Gate, make_gate
 from gitgates.engine.walk import describe
 
 # Fails the first time, and says how often it has run.
@@ -22,7 +22,7 @@ def run(repo: Repo, *gates: Gate, heard: Heard | None = None, **fields: Any) -> 
 
 
 def gate(command: str, name: str = "t", **fields: Any) -> Gate:
-    return Gate(name=name, command=command, timeout_s=20.0, **fields)
+    return make_gate(name=name, command=command, timeout_s=20.0, **fields)
 
 
 def test_a_failure_that_passes_on_the_same_content_is_flaky(repo: Repo, out: Path) -> None:

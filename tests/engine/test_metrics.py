@@ -11,7 +11,7 @@ from config_support import read
 from conftest import Repo
 from hook_support import commit
 
-from gitgates.core.types import Gate
+from gitgates.core.types import make_gate
 from gitgates.engine.metrics import find_numbers
 from gitgates.store.proofs import append, read_all
 
@@ -110,7 +110,7 @@ def test_a_ratchet_without_numbers_is_a_mistake() -> None:
     ],
 )
 def test_the_last_match_that_is_a_number_counts(output: bytes, found: dict[str, float]) -> None:
-    gate = Gate(name="g", metrics=(("n", r"^TOTAL ([\d.]+)%", "higher"),))
+    gate = make_gate(name="g", metrics=(("n", r"^TOTAL ([\d.]+)%", "higher"),))
     assert find_numbers(gate, output) == found
 
 

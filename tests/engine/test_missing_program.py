@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Repo
 
-from gitgates.core.types import Gate, GateResult
+from gitgates.core.types import GateResult, make_gate
 from gitgates.engine.command import with_program
 
 NOT_FOUND = "command not found"
@@ -26,7 +26,7 @@ NOT_FOUND = "command not found"
 )
 def test_the_program_is_named_in_the_words_of_the_shell(output: bytes, program: str) -> None:
     result = GateResult(gate="lint", status="not-started", reason=NOT_FOUND, output=output)
-    named = with_program(result, Gate(name="lint"), {"PATH": "/opt/bin:/usr/bin"})
+    named = with_program(result, make_gate(name="lint"), {"PATH": "/opt/bin:/usr/bin"})
     assert named.reason == (f"{NOT_FOUND}: {program}" if program else NOT_FOUND)
 
 

@@ -13,7 +13,7 @@ from hook_support import commit as commit_staged
 
 from gitgates.core.agent_types import Payload
 from gitgates.core.errors import ConfigError
-from gitgates.core.types import Event, Gate, GateResult, Hook, Plan, Step
+from gitgates.core.types import Event, GateResult, Hook, Plan, Step, make_gate
 from gitgates.engine.baseline import KnownFailures, failures_in, parse_accepted
 from gitgates.engine.failures import MOST_FAILURES
 from gitgates.git.repo import find_repo
@@ -282,7 +282,7 @@ UNKNOWN: dict[str, GateResult] = {
 
 
 def test_a_gate_that_crashes_has_no_known_failures() -> None:
-    gate = Gate(name="g", command="x", failures="BAD \\w+")
+    gate = make_gate(name="g", command="x", failures="BAD \\w+")
     assert len(failures_in(gate, FAILED, "/", {})) == 1
     assert [failures_in(gate, result, "/", {}) for result in UNKNOWN.values()] == [*UNKNOWN]
 
@@ -414,7 +414,7 @@ def test_what_an_agent_sees_before_it_stops_is_not_called_new(repo: Repo) -> Non
     """In its hooks, nothing is compared with the merge base."""
     begin(repo, GATE, old="BAD old\nBAD older\n")
     payload = Payload(host="claude", event="PostToolUse", kind="after-tool")
-    gate = Gate(name="check", command="x", failures="BAD \\w+", baseline=True)
+    gate = make_gate(name="check", command="x", failures="BAD \\w+", baseline=True)
     event = Event(host="claude", name="PostToolUse", root_abs=str(repo.path), payload=payload)
     plan = Plan(event, Hook(name="PostToolUse"), listed=("check",), steps=())
     known = KnownFailures(Step(gate), plan, find_repo(str(repo.path), dict(os.environ)), None)

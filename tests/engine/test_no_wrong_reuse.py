@@ -15,7 +15,7 @@ from observed_support import needs_strace
 from observed_world import GATE, World, see
 from reuse_support import Checker
 
-from gitgates.core.types import Gate
+from gitgates.core.types import make_gate
 
 pytestmark = needs_strace
 
@@ -67,7 +67,7 @@ class Oracle:
         root = self.world.roots[self.world.random.random() < 0.3]
         words = " ".join(word for step in self.steps for word in step)
         command = f"echo >> {self.at.out}/log; {sys.executable} -SEs {self.script} {words}"
-        gate = Gate(name="gate", command=command, reuse=True)
+        gate = make_gate(name="gate", command=command, reuse=True)
         seen = see(root, self.steps)
         state = (words, self.which, self.version, seen)
         (result,) = self.at.run(gate, root=root, WHICH=self.which, OUT=str(self.at.out))

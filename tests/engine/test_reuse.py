@@ -54,7 +54,7 @@ def test_nothing_has_changed(at: Checker) -> None:
 
 
 def test_never_unless_asked_for(at: Checker) -> None:
-    assert [ran(at, WHOLE._replace(reuse=False)) for _ in range(2)] == [1, 1]
+    assert [ran(at, WHOLE.changed(reuse=False)) for _ in range(2)] == [1, 1]
 
 
 EDITS = {
@@ -116,7 +116,7 @@ def test_outside_of_the_repository(at: Checker, command: str) -> None:
     (folder / "mypy").write_text("#!/bin/sh\n")
     (folder / "mypy").chmod(0o755)
     (at.repo.path / "there").symlink_to(folder)
-    gate = WHOLE._replace(command=f"echo >> $OUT/log; {command}")
+    gate = WHOLE.changed(command=f"echo >> $OUT/log; {command}")
     proven(at, gate)
     for name in ("file", "none", "mypy"):
         with (folder / name).open("a") as file:
@@ -125,7 +125,7 @@ def test_outside_of_the_repository(at: Checker, command: str) -> None:
 
 
 def test_a_program_before_it_in_the_path(at: Checker) -> None:
-    gate = WHOLE._replace(command=("probe",))
+    gate = WHOLE.changed(command=("probe",))
     before = at.out / "before"
     before.mkdir()
     at.path, at.bin = f"{at.bin}{os.pathsep}{at.path}", before
@@ -135,12 +135,12 @@ def test_a_program_before_it_in_the_path(at: Checker) -> None:
 
 
 OTHERS = {
-    "argument": WHOLE._replace(command="probe x"),
-    "folder": WHOLE._replace(working_dir="sub"),
-    "list": WHOLE._replace(command=("probe",)),
-    "env": WHOLE._replace(env=(("A", "b"),)),
+    "argument": WHOLE.changed(command="probe x"),
+    "folder": WHOLE.changed(working_dir="sub"),
+    "list": WHOLE.changed(command=("probe",)),
+    "env": WHOLE.changed(env=(("A", "b"),)),
     "name": WHOLE._replace(name="other"),
-    "writes": WHOLE._replace(writes=True),
+    "writes": WHOLE.changed(writes=True),
 }
 
 
@@ -159,7 +159,7 @@ def test_variables(at: Checker) -> None:
     at.log()
     assert result.status == "passed"
     assert ran(at, COLUMNS="81", SSH_TTY="/dev/pts/2", TERM_SESSION_ID="1") == 0
-    gate = WHOLE._replace(command="probe $COLUMNS")
+    gate = WHOLE.changed(command="probe $COLUMNS")
     proven(at, gate, COLUMNS="80")
     proven(at, gate, COLUMNS="81")
 
@@ -176,7 +176,7 @@ def test_failures_are_never_reused(at: Checker) -> None:
 def test_a_failure_ends_older_passes(at: Checker) -> None:
     """Of a gate that depends on what does not count."""
     at.repo.write("tool.sh", 'test "$SSH_TTY" != bad\n')
-    gate = WHOLE._replace(command="probe; sh tool.sh")
+    gate = WHOLE.changed(command="probe; sh tool.sh")
     for how in ("audit", "0"):
         proven(at, gate)
         assert at.run(gate, SSH_TTY="bad", GITGATES_REUSE=how)[0].status == "failed"
@@ -185,26 +185,26 @@ def test_a_failure_ends_older_passes(at: Checker) -> None:
 
 def test_gates_that_change_what_they_read(at: Checker) -> None:
     at.tool("probe", f"{PROBE}echo $$ > a.txt\n")
-    for gate in (WHOLE, WHOLE._replace(writes=True)):
+    for gate in (WHOLE, WHOLE.changed(writes=True)):
         assert [ran(at, gate) for _ in range(3)] == [1, 1, 1]
     assert "the pass of whole cannot be reused: it changes" in "".join(at.messages.texts)
 
 
 def test_a_fixer_is_reused_once_nothing_is_left_to_fix(at: Checker) -> None:
     at.tool("probe", f"{PROBE}grep -q fixed a.txt || echo fixed > a.txt\n")
-    assert [ran(at, WHOLE._replace(writes=True)) for _ in range(3)] == [1, 1, 0]
+    assert [ran(at, WHOLE.changed(writes=True)) for _ in range(3)] == [1, 1, 0]
 
 
 def test_what_a_gate_leaves_settles(at: Checker) -> None:
     """The first run makes a report, which the second one finds."""
-    gate = WHOLE._replace(command="probe; cat report.log; echo done > report.log")
+    gate = WHOLE.changed(command="probe; cat report.log; echo done > report.log")
     assert [ran(at, gate) for _ in range(3)] == [1, 1, 0]
     at.repo.write("report.log", "else")
     assert ran(at, gate) == 1
 
 
 def test_what_a_gate_kills_and_what_it_leaves_running(at: Checker) -> None:
-    gate = WHOLE._replace(
+    gate = WHOLE.changed(
         command="sleep 300 & kill -9 $!; setsid sleep 300 & echo $! > $OUT/pid; probe"
     )
     proven(at, gate)
@@ -214,13 +214,13 @@ def test_what_a_gate_kills_and_what_it_leaves_running(at: Checker) -> None:
 
 
 def test_scratch(at: Checker) -> None:
-    gate = WHOLE._replace(
+    gate = WHOLE.changed(
         command="echo >> $OUT/log; cat a.txt data.log; date +%N > data.log", scratch=("data.log",)
     )
     assert [ran(at, gate) for _ in range(2)] == [1, 0]
     at.repo.write("a.txt", "1st\n")
     assert ran(at, gate) == 1
-    assert [ran(at, gate._replace(scratch=())) for _ in range(3)] == [1, 1, 1]
+    assert [ran(at, gate.changed(scratch=())) for _ in range(3)] == [1, 1, 1]
 
 
 def test_scratch_in_the_home_folder(at: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,9 +228,9 @@ def test_scratch_in_the_home_folder(at: Checker, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("gitgates.observed.environment._TEMPORARY", ())
     env = {"HOME": str(at.out), "TMPDIR": ""}
     log = 'mkdir -p "$HOME/.npm/logs"; date +%N > "$HOME/.npm/logs/$$"; ls "$HOME/.npm/logs"'
-    gate = WHOLE._replace(command=f"echo >> $OUT/log; {log}")
+    gate = WHOLE.changed(command=f"echo >> $OUT/log; {log}")
     assert [ran(at, gate, **env) for _ in range(3)] == [1, 1, 1]
-    gate = gate._replace(scratch=("~/.npm/logs",))
+    gate = gate.changed(scratch=("~/.npm/logs",))
     assert [ran(at, gate, **env) for _ in range(2)] == [1, 0]
 
 
@@ -265,7 +265,7 @@ def test_something_changed_while_the_gate_ran(at: Checker, change: str) -> None:
 
 
 def test_max_age(at: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = WHOLE._replace(max_age_s=60.0)
+    gate = WHOLE.changed(max_age_s=60.0)
     proven(at, gate)
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 59)
@@ -323,7 +323,7 @@ def test_without_strace(at: Checker) -> None:
         "the pass of whole cannot be reused: strace is not installed: install the package `strace`"
     )
     assert at.messages.texts == [said, said]
-    declared = WHOLE._replace(name="declared", reuse="declared")
+    declared = WHOLE.changed(name="declared", reuse="declared")
     assert [ran(at, declared) for _ in range(2)] == [1, 0]
     assert at.run(declared)[0].reused == "manual, 0 s ago, as declared"
 
@@ -335,7 +335,7 @@ def _blind(at: Checker, monkeypatch: pytest.MonkeyPatch) -> Checker:
     return at
 
 
-DECLARED = WHOLE._replace(reuse="declared")
+DECLARED = WHOLE.changed(reuse="declared")
 
 
 def test_declared_tree(blind: Checker) -> None:
@@ -347,7 +347,7 @@ def test_declared_tree(blind: Checker) -> None:
 
 
 def test_declared_inputs(blind: Checker) -> None:
-    gate = DECLARED._replace(inputs=("a.txt",))
+    gate = DECLARED.changed(inputs=("a.txt",))
     proven(blind, gate)
     blind.repo.write("sub/b.txt", "1st\n")
     assert ran(blind, gate) == 0
@@ -360,7 +360,7 @@ def test_declared_inputs(blind: Checker) -> None:
 
 def test_declared_variables_and_files(blind: Checker, tmp_path: Path) -> None:
     config = tmp_path / "tool.conf"
-    gate = DECLARED._replace(env_inputs=("ONE", "TWO_*"), reads=(str(config),))
+    gate = DECLARED.changed(env_inputs=("ONE", "TWO_*"), reads=(str(config),))
     proven(blind, gate)
     assert ran(blind, gate, OTHER="x", ONEX="x", TWO="x") == 0
     proven(blind, gate, ONE="1")
@@ -370,7 +370,7 @@ def test_declared_variables_and_files(blind: Checker, tmp_path: Path) -> None:
 
 
 def test_declared_failure_ends_the_pass(blind: Checker) -> None:
-    gate = DECLARED._replace(command='probe; test -z "$BROKEN"')
+    gate = DECLARED.changed(command='probe; test -z "$BROKEN"')
     for how in ("audit", "0"):
         proven(blind, gate)
         (result,) = blind.run(gate, BROKEN="1", GITGATES_REUSE=how)
@@ -405,7 +405,7 @@ def test_by_file_only_changed_files_are_passed(at: Checker) -> None:
 
 
 def test_by_file_after_a_change_of_what_all_depend_on(at: Checker) -> None:
-    gate = BY_FILE._replace(command="cat probe.toml; probe-files")
+    gate = BY_FILE.changed(command="cat probe.toml; probe-files")
     both = ("a.txt", "sub/b.txt")
     at.repo.write("probe.toml", "1st")
     assert passed(at, *both, gate=gate) == [*both]
@@ -429,10 +429,10 @@ def test_by_file_a_failing_file_is_never_skipped(at: Checker) -> None:
 
 
 def test_by_file_where_nothing_is_observed(blind: Checker) -> None:
-    assert passed(blind, "a.txt", "sub/b.txt", gate=BY_FILE._replace(inputs=())) != []
-    assert passed(blind, "a.txt", "sub/b.txt", gate=BY_FILE._replace(inputs=())) == []
+    assert passed(blind, "a.txt", "sub/b.txt", gate=BY_FILE.changed(inputs=())) != []
+    assert passed(blind, "a.txt", "sub/b.txt", gate=BY_FILE.changed(inputs=())) == []
     blind.repo.write("a.txt", "1st\n")
-    changed = passed(blind, "a.txt", "sub/b.txt", gate=BY_FILE._replace(inputs=()))
+    changed = passed(blind, "a.txt", "sub/b.txt", gate=BY_FILE.changed(inputs=()))
     assert changed == ["a.txt", "sub/b.txt"]
 
 
@@ -463,7 +463,7 @@ def test_reuse_off(at: Checker) -> None:
 @pytest.mark.slow
 def test_durations_of_gates_that_ran(at: Checker) -> None:
     state = str(at.repo.path / ".git/gitgates")
-    gate = WHOLE._replace(command="sleep 0.2; probe")
+    gate = WHOLE.changed(command="sleep 0.2; probe")
     at.run(gate)
     assert durations(state)["whole"] > 0.1
     before = durations(state)

@@ -13,7 +13,7 @@ from observed_support import needs_strace
 from reuse_support import Checker
 
 from gitgates.core.record import Record
-from gitgates.core.types import Gate
+from gitgates.core.types import make_gate
 
 pytestmark = [needs_strace, pytest.mark.thorough, pytest.mark.slow]
 
@@ -146,7 +146,7 @@ def test_the_passes_of_a_tool(repo: Repo, out: Path, name: str) -> None:
     at = Checker(repo, out)
     at.path = PLACES
     command = f"echo >> $OUT/log; {tool.command}"
-    gate = Gate(name=name, command=command, reuse=True, scratch=tool.scratch)
+    gate = make_gate(name=name, command=command, reuse=True, scratch=tool.scratch)
     for changed in ("", tool.source, tool.settings, tool.package):
         if changed:
             with path(changed).open("a") as changed_file:

@@ -12,7 +12,7 @@ import pytest
 from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import BLOCK, WARN, Config, Decision, Event, Gate, Step
+from gitgates.core.types import BLOCK, WARN, Config, Decision, Event, Gate, Step, make_gate
 from gitgates.engine.admission import Admissions
 from gitgates.engine.job import RunOptions
 from gitgates.engine.walk import CANCELLED
@@ -44,7 +44,7 @@ def statuses(decision: Decision) -> list[str]:
 
 
 def gate(name: str, command: str = "true", **fields: Any) -> Gate:
-    return Gate(name=name, command=command, timeout_s=20.0, **fields)
+    return make_gate(name=name, command=command, timeout_s=20.0, **fields)
 
 
 def test_gates_without_weight_run_side_by_side(repo: Repo) -> None:
@@ -166,7 +166,7 @@ def test_more_commands_than_slots(repo: Repo, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 def test_a_timeout_ends_all_processes_of_a_gate(repo: Repo) -> None:
-    limited = split('echo "$1"; sleep 60')._replace(timeout_s=1.5)  # time enough to write
+    limited = split('echo "$1"; sleep 60').changed(timeout_s=1.5)  # time enough to write
     (result,) = results(run(repo, limited))
     assert (result.status, result.output) == ("timed-out", b"00\n08\n")
 

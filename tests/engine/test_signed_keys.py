@@ -10,13 +10,13 @@ from types import SimpleNamespace
 import pytest
 from conftest import Repo
 
-from gitgates.core.types import Event, Gate, Hook, Plan, Step
+from gitgates.core.types import Event, Gate, Hook, Plan, Step, make_gate
 from gitgates.engine.signed_keys import commands_for, definition_sha256, key_of
 from gitgates.engine.visible_content import UnknownContentError, VisibleContent
 from gitgates.git.repo import find_repo
 
-GATE = Gate(name="lint", command="lint-it a.txt", reuse=True)
-PASSED = GATE._replace(pass_files=True, files=("*.txt",))
+GATE = make_gate(name="lint", command="lint-it a.txt", reuse=True)
+PASSED = GATE.changed(pass_files=True, files=("*.txt",))
 FILES = ("a.txt", "b.txt", "x.toml", "uv.lock", "sub/package-lock.json", "sub/c.txt")
 
 
@@ -47,10 +47,10 @@ def _pair(tmp_path: Path) -> tuple[Machine, Machine]:
 GATES = {
     "whole": GATE,
     "paths": PASSED,
-    "by file": PASSED._replace(reuse="by-file", inputs=("x.toml",)),
-    "inputs": GATE._replace(inputs=("*.txt",)),
-    "a folder": GATE._replace(working_dir="sub"),
-    "the framework": GATE._replace(command=None, pre_commit=("hook",)),
+    "by file": PASSED.changed(reuse="by-file", inputs=("x.toml",)),
+    "inputs": GATE.changed(inputs=("*.txt",)),
+    "a folder": GATE.changed(working_dir="sub"),
+    "the framework": GATE.changed(command=None, pre_commit=("hook",)),
 }
 
 
@@ -91,12 +91,12 @@ def test_it_is_another_on_other_files(pair: tuple[Machine, Machine]) -> None:
 
 
 DEFINITIONS = {
-    "option": GATE._replace(command="lint-it a.txt --fast"),
-    "list": GATE._replace(command=("lint-it", "a.txt")),
-    "variable": GATE._replace(env=(("A", "b"),)),
-    "folder": GATE._replace(working_dir="sub"),
-    "writes": GATE._replace(writes=True),
-    "index": GATE._replace(git_env="clean"),
+    "option": GATE.changed(command="lint-it a.txt --fast"),
+    "list": GATE.changed(command=("lint-it", "a.txt")),
+    "variable": GATE.changed(env=(("A", "b"),)),
+    "folder": GATE.changed(working_dir="sub"),
+    "writes": GATE.changed(writes=True),
+    "index": GATE.changed(git_env="clean"),
     "files": PASSED,
 }
 
@@ -144,7 +144,7 @@ INPUTS = {
 def test_of_inputs_only_those_and_lock_files_count(
     pair: tuple[Machine, Machine], patterns: tuple[str, ...], folder: str
 ) -> None:
-    gate = GATE._replace(inputs=patterns, working_dir=folder)
+    gate = GATE.changed(inputs=patterns, working_dir=folder)
     counted = set()
     for name in FILES:
         before = pair[0].key(gate)
@@ -167,10 +167,10 @@ def test_by_file_it_counts_which_files_there_are(pair: tuple[Machine, Machine]) 
 
 NO_KEY: dict[str, tuple[Gate, tuple[str, ...]]] = {
     "no file matches `nothing.txt` of `inputs`": (
-        GATE._replace(inputs=("a.txt", "nothing.txt")),
+        GATE.changed(inputs=("a.txt", "nothing.txt")),
         (),
     ),
-    "no file matches `inputs`": (GATE._replace(inputs=("!a.txt",)), ()),
+    "no file matches `inputs`": (GATE.changed(inputs=("!a.txt",)), ()),
     "git ignores a file that is passed": (PASSED, ("a.txt", "ignored.txt")),
 }
 

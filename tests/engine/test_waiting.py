@@ -14,7 +14,7 @@ import pytest
 from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import Config, Decision, Event, Gate
+from gitgates.core.types import Config, Decision, Event, Gate, make_gate
 from gitgates.engine.job import Deadline, RunOptions
 from gitgates.proc.resources import Resources, Wait
 
@@ -37,7 +37,7 @@ def run(repo: Repo, *gates: Gate, heard: Heard | None = None, **fields: Any) -> 
 
 
 def gate(name: str, command: str = "true", **fields: Any) -> Gate:
-    return Gate(name=name, command=command, **{"timeout_s": 20.0, **fields})
+    return make_gate(name=name, command=command, **{"timeout_s": 20.0, **fields})
 
 
 @pytest.mark.usefixtures("out", "folder")

@@ -20,6 +20,7 @@ from gitgates.core.types import (
     GateResult,
     Hook,
     Plan,
+    make_gate,
 )
 from gitgates.engine.plan import make_plan
 from gitgates.engine.walk import CANCELLED, advance, make_decision
@@ -33,7 +34,7 @@ def plans(draw: st.DrawFn) -> Plan:
     """A plan of up to six gates whose chains lead only forward, so none comes back."""
     count = draw(st.integers(1, 6))
     gates = [
-        Gate(
+        make_gate(
             name=f"g{n}",
             command="x",
             on_pass=draw(st.sampled_from([*WORDS, *(f"g{m}" for m in range(n + 1, count))])),
@@ -64,7 +65,7 @@ def run(plan: Plan, failing: set[str], changing: set[str]) -> tuple[int, list[tu
         walk = advance(plan, results)
         if not walk.due:
             return walk.verdict, ran
-        if any(due.step.gate.writes for due in walk.due):
+        if any(due.step.gate.program.writes for due in walk.due):
             assert len(walk.due) == 1  # what writes runs alone
         if plan.hook.strategy == "sequence":
             assert len(walk.due) == 1
@@ -74,7 +75,7 @@ def run(plan: Plan, failing: set[str], changing: set[str]) -> tuple[int, list[tu
             assert key not in results  # once per content
             # A fixer settles; one that does not is a circle for a check that leads to it.
             is_new = name not in {gate for gate, _ in ran}
-            changed = ("f",) if is_new and name in changing and due.step.gate.writes else ()
+            changed = ("f",) if is_new and name in changing and due.step.gate.program.writes else ()
             status = "failed" if name in failing else "passed"
             results[key] = GateResult(gate=name, status=status, changed_paths=changed)  # type: ignore[arg-type]
             ran.append(key)
@@ -87,7 +88,7 @@ def test_every_walk_ends(plan: Plan, data: st.DataObject) -> None:
     changing = data.draw(st.sets(st.sampled_from(names)))
     verdict, ran = run(plan, failing, changing)
     if not failing & {name for name, _ in ran} and all(
-        step.gate.on_pass not in ("BLOCK", "STOP") for step in plan.steps
+        step.gate.actions.on_pass not in ("BLOCK", "STOP") for step in plan.steps
     ):
         assert verdict == ALLOW
     if plan.hook.strategy == "collect" and verdict < (BLOCK if plan.hook.fail_fast else STOP):
@@ -115,9 +116,9 @@ def test_chains_of_any_depth() -> None:
 
 
 def test_precedence() -> None:
-    a = Gate(name="a", command="x")
-    b = Gate(name="b", command="x", on_fail="STOP")
-    warn = Gate(name="a", command="x", on_fail="CONTINUE")
+    a = make_gate(name="a", command="x")
+    b = make_gate(name="b", command="x", on_fail="STOP")
+    warn = make_gate(name="a", command="x", on_fail="CONTINUE")
     assert verdict_of(a, failing=set()) == ALLOW
     assert verdict_of(warn, failing={"a"}) == WARN
     assert verdict_of(a, failing={"a"}) == BLOCK
@@ -126,7 +127,7 @@ def test_precedence() -> None:
 
 def test_priority_then_listed_order() -> None:
     gates = tuple(
-        Gate(name=name, command="x", priority=priority)
+        make_gate(name=name, command="x", priority=priority)
         for name, priority in (
             ("n1", "normal"),
             ("low", "low"),
@@ -185,13 +186,15 @@ FAILED_SO = "gate `a` only observes: it failed (exit status 1), which would have
 def test_a_gate_that_only_observes_decides_nothing(
     actions: tuple[str, str], status: str, would: str, notes: tuple[str, ...]
 ) -> None:
-    observing = Gate(name="a", command="x", observe=True, on_pass=actions[0], on_fail=actions[1])
-    chained = Gate(name="chained", command="x")
+    observing = make_gate(
+        name="a", command="x", observe=True, on_pass=actions[0], on_fail=actions[1]
+    )
+    chained = make_gate(name="chained", command="x")
     exit_status = 1 if status == "failed" else None
     reason = "late" if status == "not-run" else ""
     one = ended("a", status, exit_status=exit_status, reason=reason)
     # What it would lead to does not run, and what comes after it does.
-    found = decided(observing, chained, Gate(name="b", command="x"), results=one | B_PASSED)
+    found = decided(observing, chained, make_gate(name="b", command="x"), results=one | B_PASSED)
     assert found == (
         ALLOW,
         [("a", ALLOW, "CONTINUE", would), ("b", ALLOW, "CONTINUE", "")],
@@ -204,27 +207,30 @@ B_PASSED = ended("b", "passed")
 
 
 def test_an_observing_gate_hides_no_other_failure() -> None:
-    observing = Gate(name="a", command="x", observe=True)
+    observing = make_gate(name="a", command="x", observe=True)
     both = ended("a", "failed", exit_status=1) | ended("b", "failed", exit_status=2)
     for strategy in ("sequence", "collect"):
         verdict, _visits, notes, reason = decided(
-            observing, Gate(name="b", command="x"), results=both, strategy=strategy
+            observing, make_gate(name="b", command="x"), results=both, strategy=strategy
         )
         assert (verdict, reason) == (BLOCK, "gate `b` failed (exit status 2)")
         assert notes == (FAILED_SO + "led to BLOCK",)
 
 
 def test_an_observing_gate_that_is_misconfigured_stops() -> None:
-    found = decided(Gate(name="a", observe=True), results={})
+    found = decided(make_gate(name="a", observe=True), results={})
     assert (found[0], found[3]) == (STOP, "gate `a` has no command")
 
 
 @pytest.mark.parametrize("on_fail", ["BLOCK", "STOP", "CONTINUE", "chained"])
 def test_a_failure_that_is_excused_does_not_count(on_fail: str) -> None:
-    gates = (Gate(name="a", command="x", on_fail=on_fail), Gate(name="chained", command="x"))
+    gates = (
+        make_gate(name="a", command="x", on_fail=on_fail),
+        make_gate(name="chained", command="x"),
+    )
     found = decided(
         *gates,
-        Gate(name="b", command="x"),
+        make_gate(name="b", command="x"),
         results=ended("a", "failed", excused="it existed before") | B_PASSED,
     )
     assert found == (
@@ -238,10 +244,10 @@ def test_a_failure_that_is_excused_does_not_count(on_fail: str) -> None:
 def test_what_did_not_run_is_no_pass() -> None:
     late = ended("a", "not-run", reason="late")
     said = "gate `a` was not run (late)"
-    assert decided(Gate(name="a", command="x"), results=late)[::3] == (BLOCK, said)
-    warns = Gate(name="a", command="x", on_fail="CONTINUE")
+    assert decided(make_gate(name="a", command="x"), results=late)[::3] == (BLOCK, said)
+    warns = make_gate(name="a", command="x", on_fail="CONTINUE")
     assert decided(warns, results=late)[::3] == (WARN, said)
-    passes = Gate(name="a", command="x", on_pass="STOP", on_fail="CONTINUE")
+    passes = make_gate(name="a", command="x", on_pass="STOP", on_fail="CONTINUE")
     assert decided(passes, results=late)[::3] == (WARN, said)
 
 
@@ -258,7 +264,7 @@ def plan_of(*gates: Gate, listed: str, strategy: str = "collect", **fields: Any)
 
 
 def gate(name: str, **fields: Any) -> Gate:
-    return Gate(name=name, command="x", **fields)
+    return make_gate(name=name, command="x", **fields)
 
 
 def test_a_gate_waits_for_those_that_it_is_after() -> None:
@@ -312,8 +318,8 @@ def test_stop_names_all_that_did_not_run() -> None:
     assert advance(plan, ended("b", "failed")).not_run == ("a", "c")
 
 
-FIXER = Gate(name="fix", command="x", writes=True)
-CHECK = Gate(name="check", command="x")
+FIXER = make_gate(name="fix", command="x", writes=True)
+CHECK = make_gate(name="check", command="x")
 
 
 def fixing_plan(*gates: Gate, paths: tuple[str, ...] = (), strategy: str = "sequence") -> Plan:
@@ -351,9 +357,9 @@ def test_a_check_of_other_files_does_not_run_again() -> None:
 
 
 def test_gates_that_keep_changing_what_they_check_are_an_error() -> None:
-    check = CHECK._replace(on_fail="again")
-    again = Gate(name="again", command="x", writes=True)
-    plan = fixing_plan(Gate(name="other", command="x"), check, FIXER, again)
+    check = CHECK.changed(on_fail="again")
+    again = make_gate(name="again", command="x", writes=True)
+    plan = fixing_plan(make_gate(name="other", command="x"), check, FIXER, again)
     results = {
         ("other", 0): result_of("other"),
         ("check", 0): result_of("check"),
@@ -370,8 +376,11 @@ def test_gates_that_keep_changing_what_they_check_are_an_error() -> None:
 
 def test_gates_that_are_checked_again_run_as_their_hook_says() -> None:
     """One after the other in a sequence; what writes, alone."""
-    checks = (Gate(name="a", command="x"), Gate(name="b", command="x", on_fail="d"))
-    fixers = (Gate(name="c", command="x", writes=True), Gate(name="d", command="x", writes=True))
+    checks = (make_gate(name="a", command="x"), make_gate(name="b", command="x", on_fail="d"))
+    fixers = (
+        make_gate(name="c", command="x", writes=True),
+        make_gate(name="d", command="x", writes=True),
+    )
     for strategy, due in (("sequence", ["a"]), ("collect", ["a", "b"])):
         hook = Hook(name="manual", gates=("a", "b", "c"), strategy=strategy)  # type: ignore[arg-type]
         plan = make_plan(Config(gates=(*checks, *fixers)), hook, EVENT, {})

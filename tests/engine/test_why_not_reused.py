@@ -39,7 +39,7 @@ WHY = {
 @pytest.mark.parametrize("command", WHY)
 def test_in_the_run(at: Checker, command: str) -> None:
     os.mkfifo(at.out / "fifo")
-    gate = WHOLE._replace(command=command)
+    gate = WHOLE.changed(command=command)
     for _ in range(2):
         writer = subprocess.Popen(["sh", "-c", f"echo > {at.out}/fifo"])
         assert at.run(gate)[0].status == "passed"
@@ -54,7 +54,7 @@ def test_in_the_run(at: Checker, command: str) -> None:
 
 def test_a_gate_that_traces(at: Checker) -> None:
     """Under strace, it could not: it runs again, and is not observed any more for a day."""
-    gate = WHOLE._replace(command="echo >> $OUT/log; strace -o /dev/null true")
+    gate = WHOLE.changed(command="echo >> $OUT/log; strace -o /dev/null true")
     for runs in (2, 1):
         assert at.run(gate)[0].status == "passed"
         assert len(at.log()) == runs

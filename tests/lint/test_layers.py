@@ -93,8 +93,7 @@ NOWHERE = ("subprocess", "pathlib", "dataclasses", "logging", "argparse", "multi
 
 # A number of things of different kinds, as one parameter: each is to be a parameter of its own.
 PACKED: set[str] = set()
-# Those of `files/`, until what they replace is gone.
-SAME_NAME: set[str] = {"Point"}
+SAME_NAME: set[str] = set()
 IN_A_CIRCLE: set[str] = set()
 # declared dependency → why nothing imports it
 NOT_IMPORTED = {

@@ -10,12 +10,12 @@ from each_case import each_case
 
 from gitgates.core.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.core.policy import POLICIES, Need, module_of, needs_of
-from gitgates.core.types import Config, Gate, Hook
+from gitgates.core.types import Config, Gate, Hook, make_gate
 from gitgates.features.review.config import Review
 from gitgates.session.needs import needed_events
 from gitgates.setup.install.agent_needs import tools_of
 
-CHECK = Gate(name="check", command="x")
+CHECK = make_gate(name="check", command="x")
 BEGINNINGS = (Need(kind="session-start"), Need(kind="prompt"))
 SUBAGENTS = Need(kind="subagent-start")
 
@@ -80,12 +80,12 @@ def test_each_event_once_in_the_order_of_a_session() -> None:
     ]
 
 
-STOPS = Gate(name="check", command="x", on_fail="STOP")
-PASS_STOPS = Gate(name="check", command="x", on_pass="STOP")
-LEADS_ON = Gate(name="check", command="x", on_pass="a", on_fail="b")
-A = Gate(name="a", command="x", on_fail="c")
-B = Gate(name="b", command="x", on_fail="CONTINUE")
-C = Gate(name="c", command="x", on_fail="STOP")
+STOPS = make_gate(name="check", command="x", on_fail="STOP")
+PASS_STOPS = make_gate(name="check", command="x", on_pass="STOP")
+LEADS_ON = make_gate(name="check", command="x", on_pass="a", on_fail="b")
+A = make_gate(name="a", command="x", on_fail="c")
+B = make_gate(name="b", command="x", on_fail="CONTINUE")
+C = make_gate(name="c", command="x", on_fail="STOP")
 
 
 @pytest.mark.parametrize(

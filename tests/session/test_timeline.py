@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import WorktreeState
 from gitgates.session.facts import TIMELINE, Timeline
 
 
@@ -20,7 +20,7 @@ def test_the_base_is_the_first_snapshot_with_a_tree() -> None:
         {"what": "snapshot", "tree": "a", "head": "h"},
         {"what": "snapshot", "tree": "b", "head": "i"},
     )
-    assert found.base == Point("a", "h", 2.0)
+    assert found.base == WorktreeState("a", "h", 2.0)
 
 
 def test_requests_are_the_persons_prompts_each_once() -> None:

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from gitgates.config.load import as_record
 from gitgates.core.record import Record
-from gitgates.core.types import Gate, Hook
+from gitgates.core.types import (
+    Gate,
+    Hook,
+    make_gate,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +119,7 @@ def with_hooks(config: Config, hook: Hook, hooks: Sequence[Advice], folder: str 
     advice_hook = hook._replace(
         gates=tuple(gate.name for gate in gates),
         strategy="collect",
-        timeout_s=sum(gate.timeout_s for gate in gates)
+        timeout_s=sum(gate.schedule.timeout_s for gate in gates)
         + len(gates),  # so that each reaches its own limit first
     )
     others = tuple(other for other in config.hooks if other.name != hook.name)
@@ -123,7 +127,7 @@ def with_hooks(config: Config, hook: Hook, hooks: Sequence[Advice], folder: str 
 
 
 def _gate(advice: Advice, folder: str) -> Gate:
-    return Gate(
+    return make_gate(
         name=f"{PREFIX}{advice.id}",
         description=": ".join(filter(None, ("advice", advice.title, _flat(advice)))),
         command=_command(advice),

@@ -247,7 +247,14 @@ class CommitEvidence:
 
 def _checks(gate: Gate) -> tuple[object, ...]:
     """Return the fields that define a gate's check, without its name."""
-    return gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.pass_files
+    return (
+        gate.program.command,
+        gate.program.pre_commit,
+        gate.program.runner,
+        gate.program.working_dir,
+        gate.program.env,
+        gate.program.pass_files,
+    )
 
 
 def _from_log(proofs: Iterable[Proof]) -> list[CheckedTree]:

@@ -87,7 +87,7 @@ def run_example(
     if HOOK_POINTS[hook].scope == "message" and len(paths) != 1:
         hint = f"Gate `{gate.name}` runs in {hook}: name a file with a commit message."
         raise UsageError(f"example `{path}` is a folder", hint)
-    alone = gate._replace(
+    alone = gate.changed(
         on_pass="CONTINUE",  # noqa: S106 - an action
         on_fail="CONTINUE",
         observe=False,
@@ -112,7 +112,7 @@ def run_example(
 def _judge(gate: Gate, result: GateResult) -> str:
     if result.status == "passed":
         # A fixer's change means the same as a linter's exit status.
-        return FAIL if gate.writes and result.changed_paths else PASS
+        return FAIL if gate.program.writes and result.changed_paths else PASS
     has_judged = result.status == "failed" and result.exit_status is not None
     return FAIL if has_judged and result.exit_status not in _CRASHED else ""
 

@@ -100,7 +100,7 @@ class StopAttempt:
         decision = with_flaky(decision, self._failed_before())
         baselines: Baselines = {}
         learnt: list[BaselineEntry] = []
-        if any(gate.baseline for gate in run.gates.values()):
+        if any(gate.measures.baseline for gate in run.gates.values()):
             from gitgates.features.gates.baseline import suppress_baseline
 
             decision, baselines, learnt = suppress_baseline(run, self._session, decision)

@@ -62,7 +62,7 @@ def suppress_baseline(
             continue
         key = f"{gate.name}:{definition_of(gate)}:{session.base}{_paths_digest(run, gate)}"
         before = session.baselines.get(key)
-        if gate.baseline == "file":
+        if gate.measures.baseline == "file":
             before = Baseline(gate.name)
         is_first = before is None
         if before is None:
@@ -84,7 +84,7 @@ def _next(
     """Return the next failed gate whose failures may be in the baseline."""
     for result in (visit.result for visit in decision.visits):
         is_new = result.status == "failed" and result.gate not in baselines
-        if is_new and not result.excused and run.gates[result.gate].baseline:
+        if is_new and not result.excused and run.gates[result.gate].measures.baseline:
             return result
     return None
 
@@ -139,7 +139,7 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
 
 
 def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> Decision:
-    gate = step.gate._replace(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
+    gate = step.gate.changed(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
     plan = run.plan._replace(listed=(gate.name,), steps=(step._replace(gate=gate),))
     options = RunOptions(
         checkout=checkout,

@@ -163,7 +163,7 @@ def show(gates: tuple[str, ...], fmt: str) -> int:
 
 def _names(config: Config, asked: tuple[str, ...]) -> list[str]:
     """Return the gates to run. Raises: UsageError if one has no baseline."""
-    with_baseline = [gate.name for gate in config.gates if gate.baseline]
+    with_baseline = [gate.name for gate in config.gates if gate.measures.baseline]
     if not with_baseline:
         raise UsageError("no gate has a baseline", 'In its table, write: baseline = "file"')
     defined = tuple(gate.name for gate in config.gates)
@@ -221,9 +221,9 @@ def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
 
 def _plain(gate: Gate) -> Gate:
     """Return a gate that starts no other, and is compared with nothing."""
-    alone = gate._replace(on_pass="CONTINUE", on_fail="CONTINUE", observe=False)  # noqa: S106 - an action
-    alone = alone._replace(retry=None, quarantine_until="")
-    return alone._replace(baseline=False, metrics=(), ratchet=False)
+    alone = gate.changed(on_pass="CONTINUE", on_fail="CONTINUE", observe=False)  # noqa: S106 - an action
+    alone = alone.changed(retry=None, quarantine_until="")
+    return alone.changed(baseline=False, metrics=(), ratchet=False)
 
 
 def _failures(gate: Gate, result: GateResult, repo: Repo) -> dict[str, str] | str:

@@ -34,7 +34,7 @@ def needs(config: Config) -> tuple[Need, ...]:
     ]
     # A gate that is not defined counts as one that stops the run.
     defined = {gate.name for gate in config.gates}.union(policy_gates())
-    stops = any("STOP" in (gate.on_pass, gate.on_fail) for gate in config.gates)
+    stops = any("STOP" in (gate.actions.on_pass, gate.actions.on_fail) for gate in config.gates)
     if any(
         stops or hook.on_exhausted == "stop" or not defined.issuperset(hook.gates)
         for hook in hooks
@@ -121,7 +121,7 @@ def _decide_ending(call: Call) -> Verdict:
         return Verdict()
     call.end_within(host_limit_s(call.config, call.hook) + call.more_s)
     verdict = StopAttempt(run).decide()
-    if any(step.gate.writes and not step.skip for step in run.plan.steps):
+    if any(step.gate.program.writes and not step.skip for step in run.plan.steps):
         call.forget_snapshot()
     return verdict
 

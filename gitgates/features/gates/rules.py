@@ -83,9 +83,9 @@ def _gate(gate: Gate, longest: int) -> str:
     checks = plain_line(gate.description, 0)
     if longest and checks:
         text += f" ({checks if len(checks) <= longest else checks[: longest - 1] + '…'})"
-    if gate.observe:
+    if gate.actions.observe:
         return f"{text} (only observes)"
-    return text + {"STOP": " (stops)", "CONTINUE": " (warns)"}.get(gate.on_fail, "")
+    return text + {"STOP": " (stops)", "CONTINUE": " (warns)"}.get(gate.actions.on_fail, "")
 
 
 def _filter(hook: Hook) -> str:

@@ -15,7 +15,16 @@ from gitgates.core.errors import ConfigError, GitgatesError, Interrupted, UsageE
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.limits import parse_json
 from gitgates.core.policy import policy_gates
-from gitgates.core.types import ALLOW, BLOCK, Config, Gate, GateResult, Hook, Visit
+from gitgates.core.types import (
+    ALLOW,
+    BLOCK,
+    Config,
+    Gate,
+    GateResult,
+    Hook,
+    Visit,
+    make_gate,
+)
 from gitgates.features.headless import run_state
 from gitgates.features.headless.constraints import settings_of
 from gitgates.features.headless.executor import Executor
@@ -283,9 +292,9 @@ def _with_default_gates(config: Config, root_abs: str) -> tuple[Config, str]:
     else:
         for files, gates in _LANGUAGES:
             if not added and any(os.path.isfile(f"{root_abs}/{name}") for name in files):
-                added = [Gate(name=n, command=c, timeout_s=s) for n, c, s in gates]
+                added = [make_gate(name=n, command=c, timeout_s=s) for n, c, s in gates]
         hook = hook._replace(gates=tuple(gate.name for gate in added))
-        commands = ", ".join(str(gate.command) for gate in added)
+        commands = ", ".join(str(gate.program.command) for gate in added)
         note = f"no gates are configured; defaults: {commands}"
     if not hook.gates:
         raise ConfigError(

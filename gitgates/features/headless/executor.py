@@ -188,7 +188,9 @@ class Executor:
             start = self.state.start if self.repo.head != self.state.start else ""
             return self._refuse("constraints", constraints.prompt_for(violations, start), turn)
         # New files that gates create are reports, and not committed, unless a gate may write.
-        fixes = any(gate.writes for gate in self.config.gates if gate.name in self.hook.gates)
+        fixes = any(
+            gate.program.writes for gate in self.config.gates if gate.name in self.hook.gates
+        )
         for _ in range(_MOST_CHANGED):
             before = others_in(staged.git)
             outcome, text = self._ask_policies(turn, staged)
@@ -262,7 +264,7 @@ class Executor:
         visits = self.decision.visits
         if outcome == PASSED and all(visit.result.status in _UNCHECKED for visit in visits):
             outcome = "unchecked"
-        terminal = {gate.name for gate in self.config.gates if gate.terminal}
+        terminal = {gate.name for gate in self.config.gates if gate.actions.terminal}
         if outcome == BLOCKED and rounds and terminal.intersection(dict(rounds[-1].statuses)):
             outcome = "terminal"
         return outcome, verdict.to_agent

@@ -122,7 +122,8 @@ class _TrialRun:
         self.call.skips = {}  # of whoever works on the queue: nothing lands untested for that
         # A failure is nobody's fault before it has happened twice.
         again = [
-            each if each.retry is not None else each._replace(retry=1) for each in config.gates
+            each if each.schedule.retry is not None else each.changed(retry=1)
+            for each in config.gates
         ]
         self.call.configure(config._replace(gates=tuple(again)))
         self.plan = plan_event(self.call, event, CHECKED_OUT)

@@ -17,7 +17,7 @@ _CHECK = "remote"
 
 def check(_repo: Repo, config: Config) -> Iterator[Finding]:
     """Find why gates with `remote` always run here."""
-    gates = [gate for gate in config.gates if gate.remote]
+    gates = [gate for gate in config.gates if gate.remote.allowed]
     for gate in gates:
         if keys := local_keys(gate):
             where = f"gate {visible_line(gate.name)}"

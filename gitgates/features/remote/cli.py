@@ -10,7 +10,11 @@ import click
 
 from gitgates.config.load import load
 from gitgates.core import environ, errors
-from gitgates.core.types import Config, Gate
+from gitgates.core.types import (
+    Config,
+    Gate,
+    Schedule,
+)
 from gitgates.features.remote.policy import verdict_cache
 from gitgates.features.remote.verdict_cache import VerdictCache
 from gitgates.features.remote.worker import INSTALL
@@ -107,7 +111,7 @@ def _runs_gates(repo: Repo, config: Config) -> bool:
     for step, text, expected in _CASES:
         began_s = time.monotonic()
         argv = ("/bin/sh", "-c", text) if text else ("gitgates-no-such-program",)
-        gate = Gate(name=f"check of {step}", timeout_s=_TIMEOUT_S)
+        gate = Gate(name=f"check of {step}", schedule=Schedule(timeout_s=_TIMEOUT_S))
         end = server.run(gate, RemoteCommand(argv, {"PATH": _PATH}), root)
         # What could not run for another reason proves nothing.
         is_ok = (end.status, end.exit_status) == expected and bool(

@@ -143,7 +143,7 @@ class RemoteExecution:
 
         Raises: what `InputRoot.blob` raises if a file is not sent.
         """
-        within_s = min(within_s, gate.timeout_s)
+        within_s = min(within_s, gate.schedule.timeout_s)
         self._last_s = time.monotonic() + within_s
         self._end_s = self._last_s - within_s / 2
         self._on_start = on_start
@@ -199,27 +199,27 @@ class RemoteExecution:
         node = directory.directories.add(name=_FOLDER)
         node.digest.hash, node.digest.size_bytes = root
         platform = dict(self._table["platform"])
-        if gate.image:
-            platform["container-image"] = gate.image
+        if gate.remote.image:
+            platform["container-image"] = gate.remote.image
         argv = ["/bin/sh", "-c", _WRAPPER, "sh", "", folder, *given.argv]
-        outputs = sorted({f"{_FOLDER}/{name.strip('/')}" for name in gate.outputs})
+        outputs = sorted({f"{_FOLDER}/{name.strip('/')}" for name in gate.remote.outputs})
         command = protos.message("Command")(output_paths=[*outputs, _END, _ROOT], arguments=argv)
         for name, value in sorted(given.env.items()):
             command.environment_variables.add(name=name, value=value)
         for name, value in sorted(platform.items()):
             command.platform.properties.add(name=name, value=value)
         directory_bytes = protos.serialized(directory)
-        token = digest(protos.serialized(command), directory_bytes, f"{gate.timeout_s:g}")
+        token = digest(protos.serialized(command), directory_bytes, f"{gate.schedule.timeout_s:g}")
         command.arguments[4] = token
         command_bytes = protos.serialized(command)
-        is_cached = bool(gate.reuse) and not (gate.reads or gate.max_age_s)
+        is_cached = bool(gate.reuse.mode) and not (gate.reuse.reads or gate.reuse.max_age_s)
         action = protos.message("Action")(do_not_cache=not is_cached)
         for field, content in (
             (action.command_digest, command_bytes),
             (action.input_root_digest, directory_bytes),
         ):
             field.hash, field.size_bytes = digest_of(content)
-        action.timeout.seconds = math.ceil(gate.timeout_s)  # some servers ignore fractions
+        action.timeout.seconds = math.ceil(gate.schedule.timeout_s)  # some servers ignore fractions
         action.platform.CopyFrom(command.platform)
         blobs = (directory_bytes, command_bytes, protos.serialized(action))
         return _Action(
@@ -231,8 +231,8 @@ class RemoteExecution:
         )
 
     def _bring_back(self, gate: Gate, command: RemoteCommand, result: Message) -> None:
-        if gate.outputs and command.root_abs:
-            outputs = Outputs(self._storage, _FOLDER, gate.outputs)
+        if gate.remote.outputs and command.root_abs:
+            outputs = Outputs(self._storage, _FOLDER, gate.remote.outputs)
             outputs.write(result, self._repo, command.root_abs, self._say)
 
     def _run(

@@ -71,8 +71,9 @@ class SentRequest(Record):
 
 def local_keys(gate: Gate) -> list[str]:
     """Return the keys of a gate that keep it on this machine, whatever `remote` says."""
-    names = [name for name in _RUN_HERE if getattr(gate, name)]
-    return names if gate.pre_commit is None else [*names, "pre-commit"]
+    table = gate.table()
+    names = [name for name in _RUN_HERE if table[name]]
+    return names if gate.program.pre_commit is None else [*names, "pre-commit"]
 
 
 class RemoteGates:
@@ -92,7 +93,9 @@ class RemoteGates:
 
     def may_run(self, step: Step) -> bool:
         """Return whether a gate may run there, because it needs only files."""
-        return bool(step.gate.remote and step.gate.command) and not local_keys(step.gate)
+        return bool(step.gate.remote.allowed and step.gate.program.command) and not local_keys(
+            step.gate
+        )
 
     def conditions(self, gate: Gate) -> str:
         """Return what a verdict there depends on, beyond what it depends on here.
@@ -101,11 +104,13 @@ class RemoteGates:
         """
         server = [self._table[name] for name in ("execution", "instance", "platform")]
         ignored = []
-        if gate.ignored_inputs:
+        if gate.remote.ignored_inputs:
             from gitgates.features.remote.inputs import IgnoredContent  # few gates have some
 
-            ignored = [IgnoredContent(self._repo, path).identity for path in gate.ignored_inputs]
-        return repr((server, gate.image, gate.ignored_inputs, ignored))
+            ignored = [
+                IgnoredContent(self._repo, path).identity for path in gate.remote.ignored_inputs
+            ]
+        return repr((server, gate.remote.image, gate.remote.ignored_inputs, ignored))
 
     def command(
         self, step: Step, command: Command, *, root_abs: str, run_abs: str, within_s: float
@@ -113,7 +118,7 @@ class RemoteGates:
         """Ask the worker to run a command of a gate, and return what is started here instead."""
         gate = step.gate
         if self._repo.env.get(REUSE) in ("0", AUDIT):
-            gate = gate._replace(reuse=False)  # so that the server reuses no result, either
+            gate = gate.changed(reuse=False)  # so that the server reuses no result, either
         self._number += 1
         self._folder_abs = f"{run_abs}/remote-{os.getpid()}"
         request_abs = f"{self._folder_abs}/{self._number}"
@@ -122,7 +127,7 @@ class RemoteGates:
             root_abs=root_abs,
             repo_abs=self._repo.root_abs,
             table=dict(self._table),
-            gate=gate._asdict(),
+            gate=gate.table(),
             paths=step.paths,
             argv=command.argv,
             env=declared_env(gate, command.env),
@@ -202,8 +207,8 @@ def _close(fd: int) -> None:
 
 def declared_env(gate: Gate, env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a gate declares; no others are sent."""
-    names = {*_ALWAYS, *(name for name, _value in gate.env)}
-    for name in gate.env_inputs:
+    names = {*_ALWAYS, *(name for name, _value in gate.program.env)}
+    for name in gate.reuse.env_inputs:
         is_start = name.endswith("*")
         names |= {each for each in env if each.startswith(name[:-1])} if is_start else {name}
     return {name: env[name] for name in sorted(names) if name in env}

@@ -61,7 +61,7 @@ class InputsError(GitgatesError):
 
 def secret_variables(gate: Gate, env: Mapping[str, str]) -> list[InputsError]:
     """Return a problem for each variable that looks like a secret and that only a `*` matches."""
-    named = {*gate.env_inputs, *(name for name, _value in gate.env)}
+    named = {*gate.reuse.env_inputs, *(name for name, _value in gate.program.env)}
     refused = [
         name for name, value in env.items() if is_secret_variable(name, value) and name not in named
     ]

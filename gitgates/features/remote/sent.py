@@ -31,10 +31,10 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
     Reads each file, to find those that begin like a secret. Raises: GitgatesError, OSError.
     """
     not_secret = config.tables["remote"]["not_secret"]
-    more = gate.ignored_inputs
-    patterns = gate.inputs
+    more = gate.remote.ignored_inputs
+    patterns = gate.reuse.inputs
     inputs = Inputs(repo, repo.root_abs, patterns, more, not_secret=not_secret)
-    variables = declared_env(gate, {"GITGATES_HOOK": "", **repo.env, **dict(gate.env)})
+    variables = declared_env(gate, {"GITGATES_HOOK": "", **repo.env, **dict(gate.program.env)})
     root, problems = root_of(inputs), [*secret_variables(gate, variables), *inputs.problems]
     refused, bound = {problem.message for problem in problems}, []
     here = os.fsencode(repo.root_abs)
@@ -51,7 +51,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
     return {
         "version": _VERSION,
         "gate": gate.name,
-        "remote": gate.remote,
+        "remote": gate.remote.allowed,
         "runs_here": local_keys(gate),
         "digest": f"{root.digest.hash}/{root.digest.size_bytes}",
         "directories": len(root.directories),

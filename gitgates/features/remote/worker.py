@@ -18,7 +18,11 @@ import time
 
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
-from gitgates.core.types import Config, Gate
+from gitgates.core.types import (
+    Config,
+    Gate,
+    make_gate,
+)
 from gitgates.features.remote.gates import GateRequest, RemoteEnd, note_start
 from gitgates.features.remote.inputs import InputsError, secret_variables
 from gitgates.features.remote.tree import input_root
@@ -128,9 +132,9 @@ class _Shared:
         Raises: InputsError if something is not sent; GitgatesError, OSError.
         """
         asked_s = time.monotonic()
-        inputs = gate.inputs
+        inputs = gate.reuse.inputs
         paths = request.paths if inputs else ()
-        selection = request.root_abs, inputs, gate.ignored_inputs, paths
+        selection = request.root_abs, inputs, gate.remote.ignored_inputs, paths
         with self._lock:
             began_s, root = self._roots.get(selection, (0.0, None))
             if root is None or began_s < asked_s:
@@ -148,7 +152,7 @@ _shared = _Shared()
 def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) -> RemoteEnd:
     from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
 
-    gate = Gate(**request.gate)
+    gate = make_gate(**request.gate)
     if problems := secret_variables(gate, request.env):
         raise InputsError.of_problems(problems)
     repo = find_repo(request.repo_abs, environ.read())

@@ -21,7 +21,7 @@ from gitgates.session.writers import own_history, unheard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.agent_types import FileDifference, Point
+    from gitgates.core.agent_types import FileDifference, WorktreeState
     from gitgates.features.review.facts import Marker
     from gitgates.features.review.weakened import Weakening
     from gitgates.files.changes import Changes, History
@@ -64,7 +64,7 @@ class SessionChange:
     def _history(self) -> History | None:
         return own_history(self._call)
 
-    def at(self, now: Point) -> Trees:
+    def at(self, now: WorktreeState) -> Trees:
         """Return the session's changes up to a point."""
         if self._history is None:
             return Trees(self.repo, self.base.tree, now.tree, self.base.stamp)

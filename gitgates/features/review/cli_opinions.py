@@ -14,7 +14,13 @@ import click
 from gitgates.core import environ
 from gitgates.core.clean import first_few, plain, visible_line
 from gitgates.core.errors import BLOCKED, OK, GitgatesError
-from gitgates.core.types import Event, Gate, Hook, Plan, Step
+from gitgates.core.types import (
+    Event,
+    Hook,
+    Plan,
+    Step,
+    make_gate,
+)
 from gitgates.engine.job import RunOptions
 from gitgates.engine.listener import Listener
 from gitgates.engine.run import run_plan
@@ -86,7 +92,7 @@ def _run(session: ReviewSession, opinions: _Opinions, question: bytes) -> None:
     repo, config = session.repo, session.config
     review, run_abs = settings_of(config), new_run(repo.state_abs)
     gates = [
-        Gate(
+        make_gate(
             name=name,
             command=command,
             timeout_s=review.opinion_timeout_s,

@@ -7,7 +7,7 @@ import functools
 import click
 
 from gitgates.core import environ
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import WorktreeState
 from gitgates.core.errors import GitError, StateError, UsageError
 from gitgates.core.record import lazy
 from gitgates.engine.command import is_running_here
@@ -94,7 +94,7 @@ class ReviewSession:
         )
         return post_message(self.repo, draft)
 
-    def note(self, point: Point, kind: type[Any], **fields: object) -> None:
+    def note(self, point: WorktreeState, kind: type[Any], **fields: object) -> None:
         """Append an entry about a point's content to the session's journal for this worktree.
 
         Raises: StateError if it cannot be written.

@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.core.agent_types import Point
+    from gitgates.core.agent_types import WorktreeState
     from gitgates.features.review.change import MarkerStatus, SessionChange
     from gitgates.features.review.facts import Marker
     from gitgates.features.review.significance import Significance, Weighed
@@ -228,5 +228,5 @@ def _marker(marker: Marker) -> dict[str, Any]:
     return {"how": marker.how, "agent": marker.agent, "message": marker.message, **point}
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point(point: WorktreeState) -> dict[str, Any]:
     return {"tree": point.tree, "head": point.head, "time": point.stamp}

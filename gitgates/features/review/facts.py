@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import WorktreeState
 from gitgates.core.record import LazyRecord, Record
 from gitgates.features.review.config import GATE, settings_of
 from gitgates.hosts import DEFAULT_AGENT, agent_host
@@ -108,7 +108,7 @@ class Marker(Record):
     """Evidence that a review ran: the content that it saw, and a decision's outcome."""
 
     how: str  # skill, command, agent, findings, done, skip, decision, claim
-    point: Point
+    point: WorktreeState
     name: str = ""  # of the skill, command or agent; for a decision: COMPLETE or ISSUES
     patch: str = ""  # `git patch-id --stable` of the change that it saw; empty: unknown
     agent: str = ""  # the sub-agent's id; empty: the main agent
@@ -123,7 +123,7 @@ class Evidence(Record):
     markers: tuple[Marker, ...] = ()  # including decisions that count
     decisions: tuple[Marker, ...] = ()  # including claims
     # agent → the content when it last started or was sent back
-    starting_points: Mapping[str, Point] = {}
+    starting_points: Mapping[str, WorktreeState] = {}
     tokens: Mapping[str, str] = {}  # digest → the agent that received it
     used: frozenset[str] = frozenset()  # digests of tokens that were used for a decision
     blocks: Mapping[str, int] = {}  # prompt → blocks since the last marker or decision

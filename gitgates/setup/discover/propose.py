@@ -284,7 +284,11 @@ def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition
     A gate that some hook already runs is added to no other hook: whoever wrote it chose.
     """
     existing = {gate.name: gate for gate in config.gates}
-    commands = {(gate.working_dir, gate.command) for gate in config.gates if gate.command}
+    commands = {
+        (gate.program.working_dir, gate.program.command)
+        for gate in config.gates
+        if gate.program.command
+    }
     new = {name: table for name, table in choice.tables().items() if name not in existing}
     for name, table in [*new.items()]:
         if (table.get("working_dir", "."), table.get("command")) in commands:

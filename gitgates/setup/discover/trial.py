@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from gitgates.config.load import load
 from gitgates.core.clean import plain_line
-from gitgates.core.types import Config, Gate, GateResult, Hook
+from gitgates.core.types import (
+    Config,
+    Gate,
+    GateResult,
+    Hook,
+    make_gate,
+)
 from gitgates.engine.job import Deadline, RunOptions
 from gitgates.engine.plan import REMOTE, REUSE, make_plan
 from gitgates.engine.run import run_plan
@@ -83,7 +89,7 @@ class Trial:
         by_name = {f"{each.kind}-{number}": each for number, each in enumerate(candidates, 1)}
         limit_s = self._deadline.limit_s / _SHARE
         gates = (gate_of(each, name) for name, each in by_name.items())
-        config = Config(gates=tuple(g._replace(timeout_s=limit_s, writes=writes) for g in gates))
+        config = Config(gates=tuple(g.changed(timeout_s=limit_s, writes=writes) for g in gates))
         hook = Hook(name=_HOOK, gates=tuple(by_name), strategy="collect")
         root = (repo.root_abs, repo.git_dir_abs)
         event = decode_by_hand(_HOOK, tracked_paths(repo.git), (), root)
@@ -101,9 +107,9 @@ class Trial:
 def gate_of(candidate: GateCandidate, name: str) -> Gate:
     """Return a candidate as a gate."""
     if candidate.framework:
-        return Gate(name=name, pre_commit=(), runner=candidate.framework)
-    gate = Gate(name=name, command=candidate.command, working_dir=candidate.folder or ".")
-    return gate._replace(files=candidate.files or None, pass_files=candidate.pass_files)
+        return make_gate(name=name, pre_commit=(), runner=candidate.framework)
+    gate = make_gate(name=name, command=candidate.command, working_dir=candidate.folder or ".")
+    return gate.changed(files=candidate.files or None, pass_files=candidate.pass_files)
 
 
 def settings_for(repo: Repo) -> WorktreeSettings:

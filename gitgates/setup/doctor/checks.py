@@ -118,31 +118,41 @@ def find_missing(
 ) -> Iterator[Finding]:
     """Find programs, folders and hooks of the framework that gates name and that are missing."""
     for gate in gates:
-        is_framework = gate.pre_commit is not None
+        is_framework = gate.program.pre_commit is not None
         missing = _no_hooks if is_framework else _no_program
-        for what, fix in missing(gate, root_abs, env) if is_framework or gate.command else ():
+        for what, fix in (
+            missing(gate, root_abs, env) if is_framework or gate.program.command else ()
+        ):
             check = "pre-commit" if is_framework else "command"
             yield Finding("problem", check, f"gate `{gate.name}`", what, fix)
 
 
 def _no_hooks(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    if not os.access(find_runner(gate.runner, env)[0], os.X_OK):
-        yield f"its runner {gate.runner} is not found", f"pipx install {gate.runner}"
+    if not os.access(find_runner(gate.program.runner, env)[0], os.X_OK):
+        yield (
+            f"its runner {gate.program.runner} is not found",
+            f"pipx install {gate.program.runner}",
+        )
     ids_in_file = find_ids(root_abs)
     if ids_in_file is None:
-        yield f"it runs hooks of {FILE}, which cannot be read", f"{gate.runner} validate-config"
-    elif missing := [f"`{name}`" for name in gate.pre_commit or () if name not in ids_in_file]:
+        yield (
+            f"it runs hooks of {FILE}, which cannot be read",
+            f"{gate.program.runner} validate-config",
+        )
+    elif missing := [
+        f"`{name}`" for name in gate.program.pre_commit or () if name not in ids_in_file
+    ]:
         what = f"{FILE} has no hook {', '.join(missing)}"
         yield what, f"add it there, or remove it from `{gate.name}`"
 
 
 def _no_program(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield what a gate's program lacks, and how to fix it."""
-    folder_abs, program = os.path.join(root_abs, gate.working_dir), program_of(gate)
-    path = dict(gate.env).get("PATH") or env.get("PATH", os.defpath)
+    folder_abs, program = os.path.join(root_abs, gate.program.working_dir), program_of(gate)
+    path = dict(gate.program.env).get("PATH") or env.get("PATH", os.defpath)
     if not os.path.isdir(folder_abs):
-        what = f"its working_dir `{gate.working_dir}` does not exist"
-        yield what, f"mkdir -p {shlex.quote(gate.working_dir)}"
+        what = f"its working_dir `{gate.program.working_dir}` does not exist"
+        yield what, f"mkdir -p {shlex.quote(gate.program.working_dir)}"
     elif "/" in program:
         if not os.access(os.path.join(folder_abs, program), os.X_OK):
             what = f"its program {program} is missing or not executable"
@@ -154,9 +164,9 @@ def _no_program(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterator[t
 
 def program_of(gate: Gate) -> str:
     """Return the program or builtin that a gate starts first; empty if only a shell can tell."""
-    if isinstance(gate.command, tuple):
-        return gate.command[0]
-    match = _PROGRAM.match(gate.command or "")
+    if isinstance(gate.program.command, tuple):
+        return gate.program.command[0]
+    match = _PROGRAM.match(gate.program.command or "")
     return match[2] if match else ""
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.types import Config, Gate, Hook
+from gitgates.core.types import Config, Gate, Hook, make_gate
 from gitgates.features.gates.rules import LONGEST, rules_text
 from gitgates.features.review.config import Review
 
@@ -90,11 +90,14 @@ def test_the_rules_are_of_no_single_hook(repo: Repo) -> None:
     ],
 )
 def test_how_often_failures_come_back(hooks: tuple[Hook, ...], said: str) -> None:
-    assert said in rules_text(Config(gates=(Gate(name="a", command="x"),), hooks=hooks))
+    assert said in rules_text(Config(gates=(make_gate(name="a", command="x"),), hooks=hooks))
 
 
 def test_chained_gates_are_named_too() -> None:
-    gates = (Gate(name="a", command="x", on_pass="b"), Gate(name="b", command="x", on_fail="STOP"))
+    gates = (
+        make_gate(name="a", command="x", on_pass="b"),
+        make_gate(name="b", command="x", on_fail="STOP"),
+    )
     text = rules_text(Config(gates=gates, hooks=(Hook(name="Stop", gates=("a", "gone")),)))
     assert "changed: a, b (stops)\n" in text
 
@@ -125,7 +128,7 @@ REQUIRED = (
     ],
 )
 def test_what_a_review_asks_for(review: Review, said: str) -> None:
-    config = with_tables(Config(gates=(Gate(name="a", command="x"),), hooks=(STOP,)), review)
+    config = with_tables(Config(gates=(make_gate(name="a", command="x"),), hooks=(STOP,)), review)
     text = rules_text(config)
     assert ("changed: a, review\n" if said else "changed: a\n") in text
     assert text.split('--reason "why".', 1)[1] == (f"\n{said}" if said else "")
@@ -148,7 +151,7 @@ def test_a_review_that_is_never_asked_for_is_not_told_of() -> None:
 
 _NAMES = st.integers(0, 400).map(lambda n: f"gate-{n}") | st.integers(1, 300).map(lambda n: "é" * n)
 _GATES = st.builds(
-    Gate,
+    make_gate,
     name=_NAMES,
     description=st.integers(0, 900).map(lambda n: "long words " * (n // 9)) | st.just("a\nb"),
     command=st.just("x"),
@@ -158,7 +161,9 @@ _GATES = st.builds(
 
 
 def _gate(number: int) -> Gate:
-    return Gate(name=f"many-{number}", command="x", description="What it is for, in a few words")
+    return make_gate(
+        name=f"many-{number}", command="x", description="What it is for, in a few words"
+    )
 
 
 @given(

@@ -209,7 +209,8 @@ def test_a_push_needs_no_proofs(pushing: Repo, tmp_path: Path) -> None:
     pushing.git("config", "--unset", "user.signingKey")
     (line,) = push(pushing)
     assert line.startswith(
-        "gitgates: the proofs were not pushed: there is no key to sign proofs with. Set git's key"
+        "gitgates: the proofs were not pushed: there is no key to sign proofs with. Set git's "
+        "signing key"
     )
     pushing.git("config", "user.signingKey", str(tmp_path / "key"))
     hook = origin_of(pushing).path / "hooks/update"

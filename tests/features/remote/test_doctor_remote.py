@@ -9,7 +9,7 @@ import sys
 import pytest
 from conftest import Repo
 
-from gitgates.core.types import Config, Gate
+from gitgates.core.types import Config, make_gate
 from gitgates.features.remote.checks import check
 from gitgates.features.remote.worker import INSTALL
 from gitgates.git.repo import find_repo
@@ -53,7 +53,7 @@ def test_a_package_that_is_missing_is_a_problem(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "gitgates.features.remote.execution", None)
-    gate = Gate(name="test", command="true", remote=True)
+    gate = make_gate(name="test", command="true", remote=True)
     config = Config(gates=(gate,), tables={"remote": {"execution": URL, "jobs": 1}})
     (finding,) = check(find_repo(str(repo.path), dict(os.environ)), config)
     what, _, mend = INSTALL.partition(": ")

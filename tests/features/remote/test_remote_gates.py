@@ -13,7 +13,17 @@ import pytest
 from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import BLOCK, Command, Config, Decision, Event, Gate, GateResult, Step
+from gitgates.core.types import (
+    BLOCK,
+    Command,
+    Config,
+    Decision,
+    Event,
+    Gate,
+    GateResult,
+    Step,
+    make_gate,
+)
 from gitgates.features.remote import gates as remote_gates
 from gitgates.features.remote.gates import RemoteGates, declared_env
 from gitgates.git.repo import find_repo
@@ -40,12 +50,12 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch, out: Path, tmp_path: Path) -> Non
 def gate(name: str, end: str = "passed", command: str = "true", **fields: Any) -> Gate:
     """Return a gate that may run there, ends there in some way, and has a command for here."""
     env = (("END", end), ("OUT", os.environ["OUT"]), *fields.pop("env", ()))
-    return Gate(
+    return make_gate(
         name=name, command=command, env=env, **{"timeout_s": 20.0, "remote": True, **fields}
     )
 
 
-BUSY = Gate(name="busy", command="sleep 0.5", timeout_s=20.0)  # on the only slot here
+BUSY = make_gate(name="busy", command="sleep 0.5", timeout_s=20.0)  # on the only slot here
 HERE = 'echo "$END" >>"$OUT/here"; echo ran here'
 
 
@@ -77,7 +87,7 @@ def test_on_demand_they_run_there_first(
     repo: Repo, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITGATES_REMOTE", "1")
-    stays = Gate(name="stays", command="true")
+    stays = make_gate(name="stays", command="true")
     ended = run(repo, gate("a"), gate("b"), gate("c"), stays, room=2, jobs=1)
     assert [result.where for result in ended.values()] == [PLACE, PLACE, PLACE, ""]
     down = run(repo, gate("d", "down", HERE), gate("e", command=HERE), room=2, jobs=1)
@@ -89,7 +99,7 @@ def test_on_demand_they_run_there_first(
 
 
 def test_what_there_is_no_room_for_runs_there(repo: Repo, out: Path) -> None:
-    stays = Gate(name="stays", command=HERE, env=(("OUT", str(out)),))
+    stays = make_gate(name="stays", command=HERE, env=(("OUT", str(out)),))
     ended = run(repo, BUSY, gate("goes", command=HERE), gate("fails", "failed", HERE), stays)
     assert sorted(went(out)) == ["fails", "goes"]
     goes, fails = ended["goes"], ended["fails"]
@@ -286,7 +296,7 @@ def test_only_what_is_declared_is_sent(repo: Repo, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_declared_variable_is_sent_as_the_gate_has_it() -> None:
-    it = Gate(name="a", env=(("A", "1"),), env_inputs=("B",))
+    it = make_gate(name="a", env=(("A", "1"),), env_inputs=("B",))
     env = {"A": "1", "B": "2", "C": "3", "GITGATES_HOOK": "stop"}
     assert declared_env(it, env) == {"A": "1", "B": "2", "GITGATES_HOOK": "stop"}
 
@@ -305,16 +315,16 @@ def test_what_needs_more_than_the_files_stays(repo: Repo, fields: dict[str, Any]
     there = remote_gates.RemoteGates(
         find_repo(str(repo.path), os.environ), Config(tables={"remote": TABLE})
     )
-    it = Gate(name="a", command="true", remote=True)
+    it = make_gate(name="a", command="true", remote=True)
     assert there.may_run(Step(it))
-    assert not there.may_run(Step(it._replace(**fields)))
+    assert not there.may_run(Step(it.changed(**fields)))
 
 
 def test_what_costs_least_goes_first(repo: Repo, out: Path) -> None:
     seconds = {"a": 9.0, "b": 3.0, "c": 5.0, "busy": 99.0}
     there = {remote_name("a"): 19.0, remote_name("b"): 4.0}
     note_durations(str(repo.path / ".git/gitgates"), seconds | there)
-    run(repo, BUSY._replace(command="sleep 2"), *map(gate, "abcd"), jobs=1)
+    run(repo, BUSY.changed(command="sleep 2"), *map(gate, "abcd"), jobs=1)
     assert went(out) == ["c", "d", "b", "a"]  # d: not known
 
 
@@ -353,7 +363,7 @@ def test_the_conditions_of_a_pass_are_where_the_gate_runs(repo: Repo) -> None:
         return RemoteGates(found, Config(tables={"remote": TABLE | table})).conditions(it)
 
     goes = gate("goes")
-    known = [conditions(goes), *(conditions(goes._replace(**f), **t) for f, t in PLACES[1:])]
+    known = [conditions(goes), *(conditions(goes.changed(**f), **t) for f, t in PLACES[1:])]
     assert len(set(known)) == len(known)
     assert conditions(goes) == conditions(goes, jobs=9)
 
@@ -367,7 +377,7 @@ def test_a_pass_counts_as_long_as_the_gate_would_run_in_the_same_place(
     goes = gate("goes", reuse=True)
     assert not run(repo, BUSY, goes)["goes"].reused
     assert run(repo, BUSY, goes)["goes"].reused
-    assert not run(repo, BUSY, goes._replace(**fields), **table)["goes"].reused
+    assert not run(repo, BUSY, goes.changed(**fields), **table)["goes"].reused
 
 
 def test_a_pass_counts_as_long_as_ignored_inputs_are_the_same(repo: Repo) -> None:
@@ -453,7 +463,7 @@ def test_it_is_cancelled_when_the_run_is_ended(repo: Repo, out: Path, number: in
     pid = os.fork()
     if not pid:
         try:
-            run(repo, BUSY._replace(command="sleep 5"), gate("goes", "hangs"))
+            run(repo, BUSY.changed(command="sleep 5"), gate("goes", "hangs"))
         finally:
             os._exit(0)
     _wait_for(out / "there")

@@ -16,7 +16,7 @@ from conftest import Repo
 from reapi_stub import Stub, operation, result_of, token_of
 from remote_client_support import Client
 
-from gitgates.core.types import Gate
+from gitgates.core.types import make_gate
 from gitgates.features.remote import worker
 from gitgates.features.remote.connection import Connection
 from gitgates.features.remote.gates import GateRequest
@@ -139,7 +139,7 @@ class _Roots:
             most_output=1,
             end_abs="",
         )
-        root: InputRoot = self.shared.input_root(self.found, request, Gate(name="a", **fields))
+        root: InputRoot = self.shared.input_root(self.found, request, make_gate(name="a", **fields))
         return root
 
     def _look(self, *args: Any, **fields: Any) -> InputRoot:

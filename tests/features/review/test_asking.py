@@ -7,12 +7,12 @@ from typing import Any
 
 from each_case import each_case
 
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import WorktreeState
 from gitgates.features.review.change import MarkerStatus, SessionChange
 from gitgates.features.review.end import ReviewRuling, make_ruling
 from gitgates.features.review.facts import Evidence, Marker
 
-HERE = Point(tree="t", head="h")
+HERE = WorktreeState(tree="t", head="h")
 NEW = Evidence()
 
 
@@ -23,7 +23,7 @@ class Known(SessionChange):
         tree = known.pop("tree", "")
         strict = known.pop("strict", False)
         self.evidence = known.pop("evidence", NEW)
-        self.is_strict, self.now = strict, Point(tree=tree)
+        self.is_strict, self.now = strict, WorktreeState(tree=tree)
         self.known = SimpleNamespace(**{"wanted": True, "decision_holds": False, **known})
         self.__dict__["standings"] = known.get("standings", ())
         if decision := known.get("decision"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import WorktreeState
 from gitgates.features.review.facts import Evidence, Marker, fold
 
 
@@ -32,7 +32,7 @@ def test_the_strict_form_is_what_was_asked_last() -> None:
 def test_markers_are_kept_once_for_each_event() -> None:
     found = told({**MARKER, "key": "k"}, {**MARKER, "key": "k"}, MARKER, {**MARKER, "key": "l"})
     assert len(found.markers) == 3
-    assert found.markers[0] == Marker("skill", Point("t", "h", 1.0), "code-review")
+    assert found.markers[0] == Marker("skill", WorktreeState("t", "h", 1.0), "code-review")
 
 
 def test_blocks_count_since_the_last_marker_or_decision() -> None:
@@ -76,9 +76,9 @@ def test_a_claim_uses_up_no_token() -> None:
 
 def test_a_sub_agent_saw_what_was_there_when_it_began_or_was_sent_back_last() -> None:
     began = {"what": "review-began", "agent": "a", "tree": "t"}
-    assert told(began, {**began, "tree": "u"}).starting_points == {"a": Point("u", "", 2.0)}
+    assert told(began, {**began, "tree": "u"}).starting_points == {"a": WorktreeState("u", "", 2.0)}
     back = {**block(""), "sent_back": True, "agent": "a", "tree": "v"}
-    assert told(began, back).starting_points == {"a": Point("v", "", 2.0)}
+    assert told(began, back).starting_points == {"a": WorktreeState("v", "", 2.0)}
 
 
 def test_reviewers_that_were_sent_back() -> None:

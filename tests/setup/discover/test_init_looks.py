@@ -35,7 +35,7 @@ def proposed(repo: Repo) -> dict[str, str]:
     assert done.exit_code == 0, done.output
     config = load(str(repo.path))
     assert config is not None
-    return {gate.name: str(gate.command) for gate in config.gates}
+    return {gate.name: str(gate.program.command) for gate in config.gates}
 
 
 def hooks_of(repo: Repo) -> dict[str, list[str]]:
@@ -168,8 +168,8 @@ def test_a_try_sees_what_each_command_does(repo: Repo) -> None:
     }
     config = load(str(repo.path))
     assert config is not None
-    assert [gate.name for gate in config.gates if gate.writes] == ["format"]
-    assert [gate.name for gate in config.gates if gate.on_fail == "CONTINUE"] == ["test"]
+    assert [gate.name for gate in config.gates if gate.program.writes] == ["format"]
+    assert [gate.name for gate in config.gates if gate.actions.on_fail == "CONTINUE"] == ["test"]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from conftest import SRC, Repo
 from doctor_support import CONFIG, HOOKS, Said, examine, follow, healthy
 
 from gitgates.config.load import load
-from gitgates.core.types import Gate
+from gitgates.core.types import make_gate
 from gitgates.setup.doctor.checks import find_missing, program_of
 
 INSTALL = "gitgates install-hooks"
@@ -265,7 +265,7 @@ def test_programs_and_folders(repo: Repo) -> None:
     ],
 )
 def test_program_of_a_command(command: str | tuple[str, ...], program: str) -> None:
-    assert program_of(Gate(name="g", command=command)) == program
+    assert program_of(make_gate(name="g", command=command)) == program
 
 
 def test_pre_commit_gates(repo: Repo) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.core.errors import ConfigError
-from gitgates.core.types import Config, Gate, Hook
+from gitgates.core.types import Config, Hook, make_gate
 from gitgates.edit import blocks
 from gitgates.edit.json_text import parse
 from gitgates.hosts.agents.claude import HOST
@@ -32,7 +32,7 @@ CLIENT = Settings(HOST)
 STOP = Entry("Stop", 315)
 WRITE = Entry("PreToolUse", 5, "Edit|Write")
 WANTED = (Entry("SessionStart", 5), WRITE, STOP)
-GATE = Gate(name="g", command="true", timeout_s=60)
+GATE = make_gate(name="g", command="true", timeout_s=60)
 
 
 def put(text: str | None, wanted: tuple[Entry, ...] = WANTED, command: str = BARE) -> str:
@@ -101,7 +101,7 @@ def test_it_takes_on_the_indentation_of_the_file() -> None:
 
 def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
     config = Config(
-        gates=(GATE, GATE._replace(name="slow", timeout_s=100.5)),
+        gates=(GATE, GATE.changed(name="slow", timeout_s=100.5)),
         hooks=(
             Hook(name="Stop", gates=("g", "slow")),
             Hook(name="PostToolUse", gates=("g",), enabled_tools=("Edit", "mcp__serena__*")),
@@ -127,7 +127,7 @@ def test_the_page_names_the_events_that_are_written() -> None:
     page = (ROOT / "docs/how-to/agent-hooks.md").read_text()
     configured = tomllib.loads(page.split("```toml\n")[1].split("```")[0])["tool"]["gitgates"]
     assert configured["hooks"] == {"Stop": {"gates": ["test"]}}
-    gate = GATE._replace(name="test", timeout_s=120)
+    gate = GATE.changed(name="test", timeout_s=120)
     config = Config(gates=(gate,), hooks=(Hook(name="Stop", gates=("test",)),))
     wanted = agent_needs.entries(without_undo(config), "claude")
     beside = {one.event for one in wanted} - {"Stop"}
