@@ -75,6 +75,22 @@ def _needs_of(rows: list[Policy], config: Config) -> list[Need]:
     return [need for row in rows for need in needs_of(module_of(row), config)]
 
 
+def policies_on(config: Config) -> dict[str, set[EventKind]]:
+    """Return the enabled policies that need events of an agent, each with these events.
+
+    One that is listed as a gate has the name of that gate. One that only works beside others, and
+    has no settings of its own, is left out: nobody knows it by name.
+    """
+    kinds_of: dict[str, set[EventKind]] = {}
+    for row in _about_agents(config):
+        if row.never_installs_hooks and not row.table:
+            continue
+        kinds = {need.kind for need in _needs_of([row], config)} & {*AGENT_KINDS}
+        if kinds:
+            kinds_of[row.gate or row.name] = kinds | kinds_of.get(row.gate or row.name, set())
+    return kinds_of
+
+
 def gates_on(config: Config) -> tuple[str, ...]:
     """Return the gates of enabled policies.
 

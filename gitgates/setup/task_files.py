@@ -14,7 +14,6 @@ from gitgates.core.yaml_load import load
 from gitgates.store.files import open_regular
 
 INI = (".ini", ".cfg", ".flake8")
-_COMMENT = "//"
 # Lock files have a few megabytes; what is longer is generated, and would take long to parse.
 _LONGEST_BYTES = 8 * 1024 * 1024
 
@@ -56,7 +55,7 @@ def _parse_ini(text: str) -> dict[str, dict[str, str]]:
 
 def _parse_json(text: str) -> object:
     lines = text.split("\n")
-    return parse_json("\n".join(line for line in lines if not line.lstrip().startswith(_COMMENT)))
+    return parse_json("\n".join(line for line in lines if not line.lstrip().startswith("//")))
 
 
 _FORMATS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {

@@ -195,7 +195,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
         if theirs:  # what is there already makes no difference to these
             assert "are already up to date" in ask("install-hooks", "--agent", "toy")
             said = ask("doctor", "--prove")
-            assert "ok       .toy/settings: hooks are installed\n" in said
+            assert "ok       .toy/settings: hooks are installed, for " in said
             assert "ok       .toy/settings: proved: Stop is blocked if a gate fails\n" in said
             assert "Claude" not in said
             changed = settings.read_bytes().replace(b"to type", b"to look") + b"\nsilent\n"

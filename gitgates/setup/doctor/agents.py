@@ -18,7 +18,7 @@ from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook
 from gitgates.session.installed import is_switched_off
-from gitgates.session.needs import agents_wanted, is_reason
+from gitgates.session.needs import agents_wanted, is_reason, policies_on
 from gitgates.session.told_once import unread_in
 from gitgates.setup.doctor.hooks import Subject
 from gitgates.setup.install import agent_needs, agents
@@ -127,8 +127,16 @@ def check_agents(subject: Subject) -> Iterator[Finding]:
         yield from findings
         for source in sources:
             if source.own_hooks and source.location not in wrong:
-                yield source.note("hooks are installed")._replace(severity="ok")
+                what = f"hooks are installed{_policies(config, source.agent)}"
+                yield source.note(what)._replace(severity="ok")
     yield from _unread_input(repo)
+
+
+def _policies(config: Config | None, agent: str) -> str:
+    """Return the policies that an agent has an event for; the others are off in it."""
+    kinds_of = policies_on(config) if config else {}
+    names = [name for name, kinds in kinds_of.items() if any(map(agent_host(agent).has, kinds))]
+    return f", for {', '.join(names)}" if names else ""
 
 
 def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:

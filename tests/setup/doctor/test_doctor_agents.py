@@ -89,7 +89,7 @@ def test_installed_and_alive(ready: Repo) -> None:
     install(ready)
     assert agents(ready) == []
     said = ready.gitgates("doctor").stdout.decode()
-    assert f"ok       {PROJECT}: hooks are installed\n" in said
+    assert f"ok       {PROJECT}: hooks are installed, for guard, gates\n" in said
 
 
 def test_not_installed(ready: Repo) -> None:
