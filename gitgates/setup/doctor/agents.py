@@ -28,7 +28,6 @@ from gitgates.verbs.finding import Finding
 
 _OURS = "gitgates"
 _MATCHED = (*TOOL_EVENTS, "subagent-start", "subagent-end")
-_MOST_SESSIONS = 50
 _FIX = "fix the file"
 
 
@@ -295,7 +294,7 @@ def _subagents(config: Config, repo: Repo, sources: list[Source]) -> Iterator[Fi
 def _unread_input(repo: Repo) -> Iterator[Finding]:
     """Find hook input in the last sessions that has no known agent's format."""
     texts: dict[str, str] = {}
-    for path_abs in reversed(sessions(repo.state_abs)[-_MOST_SESSIONS:]):
+    for path_abs in reversed(sessions(repo.state_abs)[-50:]):
         if b'"unread"' in user_file.content(path_abs):
             texts |= dict.fromkeys(unread_in(Journal(path_abs).read()), path_abs)
     for text, path_abs in texts.items():

@@ -109,8 +109,12 @@ def check_gates(subject: Subject) -> Iterator[Finding]:
 
 def check_files(subject: Subject) -> Iterator[Finding]:
     """Find gates whose `files` match no tracked file."""
-    for name, what in find_unmatched(subject.config or Config(), subject.repo):
-        yield Finding("note", "files", f"gate `{name}`", what, "gitgates explain --all-files")
+    config = subject.config or Config()
+    for name, what in find_unmatched(config, subject.repo):
+        hook = next((f"{hook.name} " for hook in config.hooks if name in hook.gates), "")
+        yield Finding(
+            "note", "files", f"gate `{name}`", what, f"gitgates explain {hook}--all-files"
+        )
 
 
 def find_missing(

@@ -24,7 +24,6 @@ from gitgates.store.files import replace_file
 
 # custom: a hand-written hook that mentions gitgates.
 Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
-_MODE = 0o755
 _SHELL = re.compile(rb"^#!.*[/ ](sh|bash|dash|ash)( -\w+)*\s*$")
 _OPENS_ITSELF = re.compile(OPENS_ITSELF.encode(), re.MULTILINE)
 _SHELL_NAME = re.compile(rb"basename[^;|\n]*[$]\{?(0|BASH_SOURCE)|[$]\{(0|BASH_SOURCE[^}]*)##")
@@ -224,7 +223,7 @@ def _install_one(file: HookFile) -> str:
         what += f"; the existing hook {how}: {kept_name}"
     elif file.has_kept:
         what += f"; {kept_name} runs first"
-    replace_file(file.path_abs, shim, mode=_MODE, sync=False)  # git never sees a partial hook
+    replace_file(file.path_abs, shim, mode=0o755, sync=False)  # git never sees a partial hook
     return what
 
 
