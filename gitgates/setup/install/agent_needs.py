@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_OF, kind_of
 from gitgates.core.policy import Need
+from gitgates.core.types import Config
 from gitgates.engine.hooks import hook_at, host_limit_s
 from gitgates.hosts import agent_host, agent_settings
-from gitgates.hosts.settings.base import Entry, split
+from gitgates.hosts.settings.base import Entry, InstalledHook, split
 from gitgates.session.needs import agent_hooks, agents_wanted, git_hooks, join_needs, needed_events
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gitgates.core.agent_types import ToolKind
-    from gitgates.core.types import Config
-    from gitgates.hosts.settings.base import InstalledHook
 
 _AFTER_TOOL = HOOK_OF["after-tool"]
 
@@ -102,18 +96,18 @@ def _needs(config: Config, agent: str) -> list[Need]:
     host = agent_host(agent)
     if "after-batch" in by_kind and not host.has("after-batch"):
         batch = by_kind["after-batch"]
-        changing: tuple[ToolKind, ...] = ("writes", "shell") if batch.tools is None else ()
-        after = Need("after-tool", tools=batch.tools or (), tool_kinds=changing)
+        after = Need("after-tool", tools=batch.tools or ())
+        if batch.tools is None:
+            after = after._replace(tool_kinds=("writes", "shell"))
         by_kind["after-tool"] = join_needs(by_kind.get("after-tool", after), after)
-    before: tuple[ToolKind, ...] = ()
+    before = Need("before-tool", tools=())
     starts = host.has("session-start") and host.PROTOCOL.tells_start
     if "session-start" in by_kind and not starts:
         # The state before the first change stands for that at the start.
-        before = ("writes", "shell")
+        before = before._replace(tool_kinds=("writes", "shell"))
     elif "after-tool" in by_kind and not host.PROTOCOL.tells_edits:
-        before = ("writes",)
-    if before:
-        need = Need("before-tool", tools=(), tool_kinds=before)
-        by_kind["before-tool"] = join_needs(by_kind.get("before-tool", need), need)
+        before = before._replace(tool_kinds=("writes",))
+    if before.tool_kinds:
+        by_kind["before-tool"] = join_needs(by_kind.get("before-tool", before), before)
     kinds = [kind for kind in HOOK_OF if kind in by_kind and host.has(kind)]
     return [by_kind[kind] for kind in kinds]
