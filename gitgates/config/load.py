@@ -16,14 +16,7 @@ from gitgates import __version__
 from gitgates.config import FILES, LOCAL_FILE, OWN_FILE, PYPROJECT
 from gitgates.core.errors import ConfigError
 from gitgates.core.record import Record
-from gitgates.core.types import (
-    GATE_PARTS,
-    Config,
-    Gate,
-    Hook,
-    freeze_gate,
-    thaw_gate,
-)
+from gitgates.core.types import GATE_PARTS, Config, Gate, Hook, freeze_gate, thaw_gate
 from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
 
 TYPE_CHECKING = False

@@ -23,14 +23,7 @@ from gitgates.core.lifecycle import (
     TOOL_EVENTS,
 )
 from gitgates.core.policy import POLICIES, policy_gates
-from gitgates.core.types import (
-    ACTIONS,
-    Config,
-    Gate,
-    Hook,
-    Problem,
-    make_gate,
-)
+from gitgates.core.types import ACTIONS, Config, Gate, Hook, Problem, make_gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

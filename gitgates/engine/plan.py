@@ -6,17 +6,7 @@ import time
 
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
-from gitgates.core.types import (
-    ACTIONS,
-    PRIORITIES,
-    Config,
-    Decision,
-    Event,
-    Gate,
-    Hook,
-    Plan,
-    Step,
-)
+from gitgates.core.types import ACTIONS, PRIORITIES, Config, Decision, Event, Gate, Hook, Plan, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,15 +6,7 @@ import time
 
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.policy import providers
-from gitgates.core.types import (
-    ALLOW,
-    AS_COMMITTED,
-    HIDDEN,
-    Config,
-    Decision,
-    GateResult,
-    Plan,
-)
+from gitgates.core.types import ALLOW, AS_COMMITTED, HIDDEN, Config, Decision, GateResult, Plan
 from gitgates.engine.admission import Admissions, reuse_of
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import is_running_here

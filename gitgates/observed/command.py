@@ -28,6 +28,7 @@ _CALLS = (
     *("io_uring_setup", "ptrace", "seccomp"),
 )
 _NOT_INSTALLED = "strace is not installed: install the package `strace`"
+_INSTALLERS = ("apt-get install", "dnf install", "apk add", "pacman -S", "zypper install")
 # With `signal=none`, strace would not report processes that a signal ends; these signals end none.
 _HARMLESS = "SIGCHLD,SIGURG,SIGWINCH,SIGCONT"
 # `verbose` names the calls whose arguments are structures that we read. PATH_MAX is 4096.
@@ -90,6 +91,18 @@ def why_not_here(env: Mapping[str, str]) -> str:
     says = tried.stderr.strip()
     answers = [answer for sign, answer in _ANSWERS if sign in says]
     return answers[0] if answers else f"strace does not work here: {os.fsdecode(says[-200:])}"
+
+
+def install_command(env: Mapping[str, str]) -> str:
+    """Return the command that installs strace on this system; empty if unknown."""
+    path = env.get("PATH", os.defpath)
+    for command in _INSTALLERS:
+        try:
+            which(command.split()[0], path)
+        except OSError:
+            continue
+        return f"{command} strace"
+    return ""
 
 
 def privileged(program_abs: str) -> str:

@@ -17,16 +17,7 @@ from gitgates.core.errors import GitgatesError
 from gitgates.core.failure import Failure
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import policy_gates
-from gitgates.core.types import (
-    ACTIONS,
-    BLOCK,
-    Decision,
-    Gate,
-    GateResult,
-    Plan,
-    Step,
-    Visit,
-)
+from gitgates.core.types import ACTIONS, BLOCK, Decision, Gate, GateResult, Plan, Step, Visit
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import takes_paths, why_no_path
 from gitgates.engine.run import InterruptedRun

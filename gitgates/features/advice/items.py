@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from gitgates.config.load import as_record
 from gitgates.core.record import Record
-from gitgates.core.types import (
-    Gate,
-    Hook,
-    make_gate,
-)
+from gitgates.core.types import Gate, Hook, make_gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,16 +15,7 @@ from gitgates.core.errors import ConfigError, GitgatesError, Interrupted, UsageE
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.limits import parse_json
 from gitgates.core.policy import policy_gates
-from gitgates.core.types import (
-    ALLOW,
-    BLOCK,
-    Config,
-    Gate,
-    GateResult,
-    Hook,
-    Visit,
-    make_gate,
-)
+from gitgates.core.types import ALLOW, BLOCK, Config, Gate, GateResult, Hook, Visit, make_gate
 from gitgates.features.headless import run_state
 from gitgates.features.headless.constraints import settings_of
 from gitgates.features.headless.executor import Executor

@@ -10,11 +10,7 @@ import click
 
 from gitgates.config.load import load
 from gitgates.core import environ, errors
-from gitgates.core.types import (
-    Config,
-    Gate,
-    Schedule,
-)
+from gitgates.core.types import Config, Gate, Schedule
 from gitgates.features.remote.policy import verdict_cache
 from gitgates.features.remote.verdict_cache import VerdictCache
 from gitgates.features.remote.worker import INSTALL

@@ -18,11 +18,7 @@ import time
 
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
-from gitgates.core.types import (
-    Config,
-    Gate,
-    make_gate,
-)
+from gitgates.core.types import Config, Gate, make_gate
 from gitgates.features.remote.gates import GateRequest, RemoteEnd, note_start
 from gitgates.features.remote.inputs import InputsError, secret_variables
 from gitgates.features.remote.tree import input_root

@@ -14,13 +14,7 @@ import click
 from gitgates.core import environ
 from gitgates.core.clean import first_few, plain, visible_line
 from gitgates.core.errors import BLOCKED, OK, GitgatesError
-from gitgates.core.types import (
-    Event,
-    Hook,
-    Plan,
-    Step,
-    make_gate,
-)
+from gitgates.core.types import Event, Hook, Plan, Step, make_gate
 from gitgates.engine.job import RunOptions
 from gitgates.engine.listener import Listener
 from gitgates.engine.run import run_plan

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from gitgates.config.load import load
 from gitgates.core.clean import plain_line
-from gitgates.core.types import (
-    Config,
-    Gate,
-    GateResult,
-    Hook,
-    make_gate,
-)
+from gitgates.core.types import Config, Gate, GateResult, Hook, make_gate
 from gitgates.engine.job import Deadline, RunOptions
 from gitgates.engine.plan import REMOTE, REUSE, make_plan
 from gitgates.engine.run import run_plan

@@ -10,12 +10,13 @@ from typing import TypeAlias
 
 from gitgates.config.load import inspect
 from gitgates.core import environ
-from gitgates.core.clean import counted
+from gitgates.core.clean import counted, first_few
 from gitgates.core.errors import ConfigError
 from gitgates.core.parts import feature_parts
 from gitgates.core.types import Config, Gate, Problem
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
+from gitgates.observed.command import install_command, why_not_here
 from gitgates.proc.call import call, find_runner
 from gitgates.proc.pool import VARIABLE, open_pool, pool_folder
 from gitgates.setup.doctor.agents import check_agents
@@ -25,7 +26,7 @@ from gitgates.setup.install.framework import FILE, find_ids
 from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.finding import Finding
-from gitgates.verbs.idle import NO_GATES, files_text, find_unmatched, has_gates
+from gitgates.verbs.idle import FEW_FILES, NO_GATES, files_text, find_unmatched, has_gates
 from gitgates.verbs.repository import first_step
 from gitgates.worktree.locks import Lock
 from gitgates.worktree.restored import list_missing
@@ -115,6 +116,14 @@ def check_files(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "note", "files", f"gate `{name}`", what, f"gitgates explain {hook}--all-files"
         )
+
+
+def check_reuse(subject: Subject) -> Iterator[Finding]:
+    """Find why passes that gates would reuse cannot be observed here."""
+    gates = [gate.name for gate in (subject.config or Config()).gates if gate.reuse.mode]
+    if gates and (why_not := why_not_here(subject.repo.env)):
+        what = f"passes of {first_few(gates, FEW_FILES)} are not reused: {why_not}"
+        yield Finding("note", "reuse", "strace", what, install_command(subject.repo.env))
 
 
 def find_missing(
@@ -248,6 +257,7 @@ CHECKS: tuple[Check, ...] = (
     check_agents,
     check_gates,
     check_files,
+    check_reuse,
     check_features,
     check_owners,
     check_left_over,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -336,3 +337,18 @@ def test_a_pool_that_cannot_be_used(repo: Repo, value: str, severity: str, what:
     said = [one for one in said if one.check == "pool"]
     assert [one.severity for one in said] == ([severity] if severity else [])
     assert all(what in one.what for one in said)
+
+
+def test_strace_for_gates_that_reuse_passes(repo: Repo, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("git", "sh", "ssh-keygen"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    (tools / "apk").symlink_to("/bin/true")
+    for reuse in ("true", "false"):
+        repo.config(
+            f'[gates.t]\ncommand = "true"\nreuse = {reuse}\n[hooks.manual]\ngates = ["t"]\n'
+        )
+        said = repo.gitgates("doctor", env={"PATH": str(tools)}).stdout.decode()
+        assert ("passes of t are not reused: strace is not installed" in said) is (reuse == "true")
+        assert ("apk add strace" in said) is (reuse == "true")
