@@ -123,7 +123,7 @@ def validate() -> int:
         click.echo(f"{intents.file}: file not found, so there are no intents")
     else:
         total, active = counted(len(intents.intents), "intent"), len(intents.active)
-        click.echo(f"{intents.file}: {total}, {active} of them can be selected, no problems")
+        click.echo(f"{intents.file}: {total}, {active} selectable, no problems")
     return errors.OK
 
 

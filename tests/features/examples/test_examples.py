@@ -69,7 +69,7 @@ def test_a_gate_that_fails_and_passes_where_it_must(project: Repo) -> None:
     assert timeless(done.stdout) == (
         "lint: gates/bad.txt: failed (exit status 1), as it must (0.00 s)\n"
         "lint: gates/good.txt: passed, as it must (0.00 s)\n"
-        "lint: can fail, and passes if it must\n"
+        "lint: fails and passes as its examples say\n"
     )
     assert state(project) == before
     assert project.git("status", "--porcelain") == ""

@@ -124,7 +124,7 @@ def test_an_intent_is_shown_with_what_was_last_done(project: Repo) -> None:
 
 def test_a_file_is_validated(project: Repo) -> None:
     assert (
-        told(project, "validate") == f"{FILE}: 2 intents, 1 of them can be selected, no problems\n"
+        told(project, "validate") == f"{FILE}: 2 intents, 1 selectable, no problems\n"
     )
     project.write(FILE, INTENTS.replace("PENDING", "DONE").replace("docs/**", "../docs"))
     problems = [
