@@ -121,10 +121,7 @@ class _TrialRun:
         self.call = HookCall(event, repo, self._listener, gates)
         self.call.skips = {}  # of whoever works on the queue: nothing lands untested for that
         # A failure is nobody's fault before it has happened twice.
-        again = [
-            each if each.schedule.retry is not None else each.changed(retry=1)
-            for each in config.gates
-        ]
+        again = (g if g.schedule.retry is not None else g.changed(retry=1) for g in config.gates)
         self.call.configure(config._replace(gates=tuple(again)))
         self.plan = plan_event(self.call, event, CHECKED_OUT)
         proofs_there = ProvedTree(repo, self._tree, trial.base, self._listener.message)

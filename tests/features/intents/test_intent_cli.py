@@ -123,9 +123,7 @@ def test_an_intent_is_shown_with_what_was_last_done(project: Repo) -> None:
 
 
 def test_a_file_is_validated(project: Repo) -> None:
-    assert (
-        told(project, "validate") == f"{FILE}: 2 intents, 1 selectable, no problems\n"
-    )
+    assert told(project, "validate") == f"{FILE}: 2 intents, 1 selectable, no problems\n"
     project.write(FILE, INTENTS.replace("PENDING", "DONE").replace("docs/**", "../docs"))
     problems = [
         f'{FILE}:10: active_intents.INT-002.status: got "DONE", expected one of PENDING, ',
