@@ -389,7 +389,7 @@ class GateResult(Record):
     log_abs: str = ""  # all of the output; empty if there was none
     metrics: Mapping[str, float] = {}  # numbers in its output
     failures: tuple[Failure, ...] = ()  # in its output, if `failures` tells them apart
-    reused: str = ""  # where the pass comes from that stands for a run: when, and of which hook
+    reused: str = ""  # the run that a reused pass is from: when, and in which hook
     shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
     maker: str | None = None  # of the pass, as in a Proof; None: whoever runs this
     where: str = ""  # the server that it ran on; empty: here

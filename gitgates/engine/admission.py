@@ -80,7 +80,7 @@ class Admissions:
         self._config, self._is_urgent = config, is_urgent
         self._resources: Resources | None = None  # opened for the first gate that has some
         self.waits: dict[str, Wait] = {}  # gate → what it waits for
-        self.wait_s = _WAIT_S  # until gates that have to wait are to be asked about again
+        self.wait_s = _WAIT_S  # until waiting gates are checked again
         self.wake_fds: tuple[int, ...] = ()  # or when one of these can be read
 
     def weight(self, gate: Gate) -> int:

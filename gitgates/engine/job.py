@@ -85,12 +85,12 @@ class RunOptions(Record):
 class Admission(Record):
     """A gate that need not wait."""
 
-    step: Step | None  # what is to run; None: nothing, all is reused
+    step: Step | None  # what must run; None: nothing, all is reused
     candidate: Candidate | None = None  # for the reuse of its pass
     at_once: int = 1  # how many processes of it may run at the same time
     slots: tuple[int, ...] = ()  # locked for them, the same number for each
     held_fd: int = -1  # locked for its resources; its processes inherit it
-    is_remote: bool = False  # it is to run on the server
+    is_remote: bool = False  # it runs on the server
 
     @property
     def reused(self) -> str:

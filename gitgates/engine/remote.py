@@ -203,7 +203,7 @@ class RemoteRun:
         return RemoteJob(due, admission, changes, context, server=self)
 
     def note_failure(self, due: Due, end: Any, spent_s: float) -> str:  # noqa: ANN401 - as `gates`
-        """Return why a gate could not run there; note it if the gate is to run here."""
+        """Return why a gate could not run there; note it if the gate must run here."""
         why = end.reason.rstrip(".") or "its output was cut off"
         reason = f"could not run on {self.place}: {why}"
         if end.is_down and not self._is_down:

@@ -249,7 +249,7 @@ def _gate_lines(
     A loop, not a recursion: a chain may be longer than the interpreter's stack.
     """
     lines: list[tuple[str, str, str]] = []
-    waiting = [("", mark, listed_name)]  # indent, what stands before it, the gate or action
+    waiting = [("", mark, listed_name)]  # indent, what precedes it, the gate or action
     while waiting:
         indent, mark, name = waiting.pop()
         if name in ACTIONS:

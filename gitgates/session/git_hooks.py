@@ -570,7 +570,7 @@ def _run_here(call: HookCall, event: Event, place: Place) -> Decision:
 
 def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
     """Check a commit, or without one the index being committed, in a private checkout."""
-    # Cold: only if the working tree is not what is to be checked.
+    # Cold: only if something else than the working tree must be checked.
     from gitgates.git.checkout import tree_of_index
     from gitgates.worktree.checkouts import check_out
     from gitgates.worktree.setup import worktree_settings

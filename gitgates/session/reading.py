@@ -44,7 +44,7 @@ _READERS: dict[str, tuple[str, ...]] = {
 _SHELLS = ("bash", "dash", "sh", "zsh")
 _STARTERS = (*_SHELLS, "command", "env", "nice", "time", "timeout", "xargs")
 _OTHERS = ("git", "sed", "awk", "gitgates")
-# Commands of git that read, whatever stands behind them; and others, by the word that does.
+# Git commands that only read, whatever their arguments; and others, by the argument that decides.
 _GIT_READERS = (
     *("blame", "cat-file", "check-ignore", "cherry", "count-objects", "describe", "diff"),
     *("diff-tree", "for-each-ref", "grep", "log", "ls-files", "ls-tree", "merge-base", "name-rev"),
@@ -157,7 +157,7 @@ def _reads_with(name: str, words: list[str]) -> bool:
             return {*map(os.path.basename, words)}.isdisjoint(_STARTERS)
         case "uniq" if len(plain) > 1:
             return False
-        # A letter may stand behind others: `sort -no a`.
+        # An option may follow others in one word: `sort -no a`.
         case "sort" if any("o" in option for option in options if option[:2] != "--"):
             return False
     starts = _READERS.get(name)

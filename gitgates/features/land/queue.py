@@ -171,7 +171,7 @@ class Queue:
         return read_or_empty(self._feedback_abs(entry)).decode("utf-8", "replace")
 
     def eject(self, entry: Landing, why: str, feedback: str, **fields: Any) -> None:  # noqa: ANN401 - as above
-        """End an entry that cannot land, with what is to be said of that."""
+        """End an entry that cannot land, with the message about it."""
         make_folder(f"{self.folder_abs}/feedback")
         replace_file(self._feedback_abs(entry), feedback.encode("utf-8", "replace"))
         self.update([entry.number], state=EJECTED, why=why, **fields)
