@@ -173,9 +173,9 @@ open(path, "w").write(text.replace("PreTool" + "Use", "Notification"))
     (answer,) = run.answers("Stop")
     since = "have changed since this session began"
     assert answer["systemMessage"].splitlines() == [
-        f"gitgates: git's hooks {since}: pre-commit",
+        f"gitgates: git's hooks {since}; to check them: gitgates doctor",
         (
-            f"gitgates: the hooks of gitgates in the agent's settings {since}; to check them: "
-            "gitgates doctor"
+            "gitgates: the hooks of gitgates in the agent's settings have changed, or are switched "
+            "off, since this session began; to check them: gitgates doctor"
         ),
     ]
