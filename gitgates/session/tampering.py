@@ -34,6 +34,7 @@ _FLAGGED, _AGENT_HOOKS = "flagged", "agent-hooks"
 _TABLE = "table "
 _DEFINITIONS = ("gate ", "hook ", _TABLE)
 _MOST_READ = 1 << 20  # bytes of a file
+_OURS = b"gitgates"  # a hook without it does not start us
 _MOST_NAMED, _MOST_FILES = 5, 100
 _SINCE = "since this session began"
 # What is watched beside the configuration → what the person is told of a change.
@@ -225,12 +226,15 @@ def _agent_hooks(call: Call, settings: Iterable[str], before: str) -> str:
     """
     host, root_abs = call.host, call.repo.root_abs
     files = [*dict.fromkeys((*settings, *host.switch_files(root_abs, call.env)))]
-    raw = _digest(b"\0".join(map(_read, files)))
+    contents = [*map(_read, files)]
+    raw = _digest(b"\0".join(contents))
     if before and before.partition(" ")[0] == raw:
         return before
     from gitgates.session.installed import is_switched_off, own_settings
 
-    hooks = [file.our_hooks for file in own_settings(host.NAME, call.env, root_abs)]
+    # Most files do not call us, and the parser of settings is eight modules.
+    is_read = any(_OURS in content for content in contents)
+    hooks = [f.our_hooks for f in own_settings(host.NAME, call.env, root_abs)] if is_read else []
     off = [path for path in files if is_switched_off(host.NAME, path)]
     digest = _digest(repr((hooks, off)).encode("utf-8", "replace"))
     return before if before.partition(" ")[2] == digest else f"{raw} {digest}"

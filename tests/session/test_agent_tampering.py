@@ -285,3 +285,20 @@ def test_a_guard_that_is_switched_off_in_the_session_stays_on(repo: Repo) -> Non
     guard(repo)
     as_person(repo, "approve", "rules")
     assert agent.pre("Bash", "", tool_input={"command": "git commit --no-verify -m x"}) == {}
+
+
+def test_settings_that_do_not_call_us_are_not_parsed(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def note(name: str, *_rest: object) -> list[object]:
+        read.append(name)
+        return []
+
+    monkeypatch.setattr("gitgates.session.installed.own_settings", note)
+    repo.config(CONFIG)
+    for text, count in (('{"hooks": {}}', 0), ('{"x": "gitgates"}', 1)):
+        repo.write(".claude/settings.json", text)
+        Agent(repo, f"s{count}").start()
+        assert len(read) == count
