@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 GATE = '[tool.gitgates.gates.g]\ncommand = "true"\n'
 STATE = (  # what uninstall-hooks says at its end
-    "gitgates: gitgates' state remains in {}\n  To remove it: gitgates uninstall-hooks --purge\n"
+    "gitgates: its own state remains in {}\n  To remove it: gitgates uninstall-hooks --purge\n"
 )
 FOREIGN = b"#!/bin/sh\necho foreign ran\n"
 

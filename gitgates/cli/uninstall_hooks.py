@@ -84,7 +84,7 @@ def command(
         _purge(repo)
     elif states := _states(repo):
         names = ", ".join(display_path(path_abs, repo.root_abs) for path_abs in states)
-        what = f"gitgates' state remains in {names}"
+        what = f"its own state remains in {names}"
         _report_left(what, "To remove it: gitgates uninstall-hooks --purge")
     return errors.OK
 

@@ -94,15 +94,18 @@ def _read(memory: Memory, before: State) -> State:
     name, commit, heads, log = git.ask_all(
         ("symbolic-ref", "--quiet", "HEAD"),
         ("rev-parse", "--verify", "--quiet", "HEAD"),
-        ("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads"),
+        ("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/stash"),
         ("log", "--walk-reflogs", "-z", "--format=%H %gs", "refs/stash", "--"),
     )
     lines = os.fsdecode(heads.stdout).split("\n")[:-1]
+    refs = {ref: tip for ref, _, tip in (line.rpartition(" ") for line in lines)}
     entries = [entry.partition(" ") for entry in nul_split(log.stdout)]
+    if (tip := refs.pop("refs/stash", "")) and not entries:
+        entries = [(tip, "", "")]  # its log may have been expired
     state = before._replace(
         head=commit.stdout.decode().strip(),
         branch=os.fsdecode(name.stdout).strip(),
-        refs={ref: tip for ref, _, tip in (line.rpartition(" ") for line in lines)},
+        refs=refs,
         stash=tuple((stashed, message) for stashed, _, message in entries),
         waiting=read_waiting(repo.git_dir_abs),
     )

@@ -404,3 +404,12 @@ def test_versions_are_those_of_git(filled: Repo) -> None:
     assert found["a"].after == found["a"].before._replace(mode=0o100755)
     assert isinstance(found["link"].after, Version)
     assert found["link"].after.mode == 0o120000
+
+
+def test_a_stash_whose_log_has_expired_is_held(filled: Repo) -> None:
+    filled.write("a", "stashed\n")
+    filled.git("stash", "-q")
+    tip = filled.git("rev-parse", "refs/stash")
+    filled.git("reflog", "expire", "--expire=now", "--all")
+    filled.write("a", "again\n")
+    assert [each[0] for each in state_of(repository(filled), recorded(filled)).stash] == [tip]

@@ -25,7 +25,7 @@ def repo(tmp_path: Path) -> Repo:
 def uninstall(repo: Repo, *args: str) -> str:
     code, out, err = repo.gitgates("uninstall-hooks", *args)
     assert (code, err) == (0, "")
-    return out.partition("gitgates: gitgates' state remains")[0]
+    return out.partition("gitgates: its own state remains")[0]
 
 
 @pytest.mark.samples(1)
