@@ -335,8 +335,11 @@ class Memory:
 
     def read_ref(self, ref: str) -> str:
         """Return the id that a ref of ours has; empty: there is none. Raises: OSError."""
-        content = read_state(f"{self.folder_abs}/{ref}") or b""
-        return content.decode("ascii", "replace").strip()
+        content = read_state(f"{self.folder_abs}/{ref}")
+        if content is None and os.path.exists(f"{self.folder_abs}/packed-refs"):
+            # Somebody else ran `git gc` there. Without this, all points would seem to be gone.
+            content = self.ask("rev-parse", "--verify", "--quiet", ref).stdout
+        return (content or b"").decode("ascii", "replace").strip()
 
     def write_ref(self, ref: str, object_id: str) -> None:
         """Set a ref of ours. Raises: OSError."""

@@ -20,32 +20,37 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 _OWNER = "repository"  # the file that has the common git folder of the repository
+_HINT = "Set XDG_CACHE_HOME to a folder outside the working tree that can be written."
 
 
 def cache_path(repo: Repo) -> str:
     """Return the folder for a repository, whether it is there or not."""
     common_abs = os.path.realpath(repo.common_dir_abs)
     name = hashlib.sha256(os.fsencode(common_abs)).hexdigest()[:16]
-    main_abs, git_folder = os.path.split(common_abs)
-    trees = (repo.root_abs, main_abs) if git_folder == ".git" else (repo.root_abs,)
     places = [f"{base_abs}/{name}" for base_abs in _bases(repo.env)]
-    outside = (place for place in places if not any(_is_in(place, tree) for tree in trees))
-    return next(outside, places[-1])
+    return next((place for place in places if not _is_inside(repo, place)), places[-1])
 
 
 def cache_folder(repo: Repo) -> str:
     """Make the folder for a repository, and return it. Raises: StateError."""
     common_abs, folder_abs = os.path.realpath(repo.common_dir_abs), cache_path(repo)
+    if _is_inside(repo, folder_abs):
+        raise StateError(
+            f"{folder_abs}: is in the working tree, where linters would walk it", _HINT
+        )
     try:
         make_folder(folder_abs)
         if not os.path.exists(f"{folder_abs}/{_OWNER}"):
             replace_file(f"{folder_abs}/{_OWNER}", os.fsencode(common_abs), sync=False)
     except OSError as error:
-        raise StateError(
-            f"{folder_abs}: cannot be written: {error.strerror}",
-            "Set XDG_CACHE_HOME to a folder that can.",
-        ) from error
+        raise StateError(f"{folder_abs}: cannot be written: {error.strerror}", _HINT) from error
     return folder_abs
+
+
+def _is_inside(repo: Repo, path_abs: str) -> bool:
+    main_abs, git_folder = os.path.split(os.path.realpath(repo.common_dir_abs))
+    trees = (repo.root_abs, main_abs) if git_folder == ".git" else (repo.root_abs,)
+    return any(_is_in(path_abs, tree) for tree in trees)
 
 
 def remove_orphans(env: Mapping[str, str]) -> int:

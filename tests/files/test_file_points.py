@@ -413,3 +413,9 @@ def test_a_stash_whose_log_has_expired_is_held(filled: Repo) -> None:
     filled.git("reflog", "expire", "--expire=now", "--all")
     filled.write("a", "again\n")
     assert [each[0] for each in state_of(repository(filled), recorded(filled)).stash] == [tip]
+
+
+def test_points_are_found_though_somebody_has_packed_their_refs(filled: Repo) -> None:
+    point, memory = recorded(filled), Memory(repository(filled))
+    filled.git("--git-dir", memory.folder_abs, "pack-refs", "--all")
+    assert latest(memory.repo) == point

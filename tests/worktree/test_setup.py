@@ -312,6 +312,9 @@ def test_the_cache_is_never_in_the_working_tree(
     monkeypatch.setenv("XDG_CACHE_HOME", f"{project.path}/cache")
     for repo in (project, Repo(tmp_path / "linked")):
         assert cache_path(where(repo)).startswith(f"{os.environ['HOME']}/.cache/gitgates/")
+    monkeypatch.setenv("HOME", str(project.path))
+    with pytest.raises(StateError, match="is in the working tree"):
+        cache_folder(where(project))
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     with pytest.raises(StateError, match="cannot be written"):
         cache_folder(where(project))
