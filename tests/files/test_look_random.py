@@ -250,10 +250,16 @@ class Work:
         if self.random.random() < 0.3:
             stored = committed_tree(repository(self.repo), found)
             added = listed(self.repo, self.added())
-            # Those that were checked out when another rule was in force are as they are.
-            converted = self.converted()
-            added |= {path: expected[path] for path in expected if path not in converted}
-            self.compare("stored", listed(self.repo, stored), added)
+            # Those that were checked out when another rule was in force are as they are, and may
+            # stay so in the index, whatever has touched them since.
+            converted, ours = self.converted(), listed(self.repo, stored)
+            added |= {
+                path: expected[path]
+                for path in expected
+                if path not in converted
+                or ours.get(path) == expected[path] == self.indexed().get(path)
+            }
+            self.compare("stored", ours, added)
 
     def compare(
         self, what: str, actual: Mapping[str, object], expected: Mapping[str, object]
@@ -266,6 +272,11 @@ class Work:
         }
         log = ascii("\n".join(self.log[-60:])).replace("\\n", "\n")
         assert not wrong, f"{what}: {wrong}\n{log}"
+
+    def indexed(self) -> dict[str, tuple[str, str]]:
+        """Path → mode and object in the user's index."""
+        entries = (entry.partition("\t") for entry in names(self.repo, "--stage"))
+        return {path: (meta.split()[0], meta.split()[1]) for meta, _tab, path in entries}
 
     def converted(self) -> set[str]:
         """The files that git may convert."""
