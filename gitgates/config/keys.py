@@ -278,7 +278,7 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("max_age", v.DURATION, weaker="greater", missing=0.0).meaning(
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
     ),
-    Key("resources", v.RESOURCES, "[]").meaning(
+    Key("resources", v.NAMES, "[]").meaning(
         'What the gate needs for itself on this machine: `["db", "port:5432"]`. Gates that name '
         "the same resource take turns, across repositories and worktrees. "
         "[How](../how-to/parallel.md#ports-and-databases)."

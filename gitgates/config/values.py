@@ -62,8 +62,6 @@ _LONGEST_SHOWN = 60
 _LONGEST_S = 7 * 24 * 3600.0
 _MOST_DAYS = 3650
 _MOST = 1e9  # of lines, or of files
-_LONGEST_RESOURCE = 100
-_A_RESOURCE = "a name of up to 100 characters on one line, such as port:5432"
 
 
 def show(value: object) -> str:
@@ -164,28 +162,13 @@ def _from_one(value: object) -> int:
     return value
 
 
-def _resources(value: object) -> tuple[str, ...]:
-    names = _names(value)
-    for entry, name in enumerate(names):
-        if not _is_resource(name):
-            raise BadValue(_A_RESOURCE, entry=entry)
-    return tuple(dict.fromkeys(names))
-
-
 def _resource_counts(value: object) -> tuple[tuple[str, int], ...]:
     if not isinstance(value, dict):
         raise BadValue("a table of names and whole numbers", "Try resources = { db = 2 }.")
     for name, count in value.items():
-        if not _is_resource(name):
-            raise BadValue("names of up to 100 characters on one line", f"{show(name)} is not one.")
         if not is_whole(count) or count < 1:
             raise BadValue("a whole number, 1 or more", keys=(name,))
     return tuple(value.items())
-
-
-def _is_resource(name: str) -> bool:
-    is_line = name.isprintable() and name == name.strip()
-    return is_line and 0 < len(name) <= _LONGEST_RESOURCE
 
 
 def _day(value: object) -> str:
@@ -484,7 +467,6 @@ ACTION = ValueType(_action, FILLED)
 FAILURES = ValueType(_failures, FILLED)
 COUNT = ValueType(_count, {"type": "integer", "minimum": 0})
 FROM_ONE = ValueType(_from_one, {"type": "integer", "minimum": 1})
-RESOURCES = ValueType(_resources, _TEXTS)
 RESOURCE_COUNTS = ValueType(
     _resource_counts,
     {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},

@@ -78,7 +78,7 @@ class Admissions:
         self._is_full = False  # a gate waits for slots, and no other may get them before it
         self._is_computed = False  # a gate waits for another run that is computing the same
         self._config, self._is_urgent = config, is_urgent
-        self._resources: Resources | None = None  # opened for the first gate that has some
+        self._resources: Resources | None = None  # made for the first gate that has some
         self.waits: dict[str, Wait] = {}  # gate → what it waits for
         self.wait_s = _WAIT_S  # until waiting gates are checked again
         self.wake_fds: tuple[int, ...] = ()  # or when one of these can be read
@@ -104,13 +104,10 @@ class Admissions:
         if candidate and (candidate.rest is None or candidate.waits):
             return self._without_slots(candidate)
         rest = candidate.rest if candidate and candidate.rest else step
-        hold = self._hold(step.gate) if step.gate.schedule.resources else -1
-        slots = None
-        if hold is not None:
+        held_fds, slots = self._hold(step.gate) if step.gate.schedule.resources else (), None
+        if held_fds is not None:
             slots = self._take_job(step.gate) if is_remote else self._take(rest, room)
-        if slots is None:
-            if hold is not None and self._resources:
-                self._resources.put_back(gate)  # nobody holds it and waits for something else
+        if held_fds is None or slots is None:
             self._waiting[gate] = candidate
             return None
         if has_waited and candidate and self._reuse:
@@ -132,36 +129,31 @@ class Admissions:
             candidate=candidate,
             at_once=at_once,
             slots=tuple(slots[: at_once * weight]),
-            held_fd=-1 if hold is None else hold,
+            held_fds=held_fds,
         )
 
-    def _hold(self, gate: Gate) -> int | None:
-        """Return what holds a gate's resources, -1 for none; None if it must wait."""
-        from gitgates.proc.resources import open_resources  # few gates have some
-        from gitgates.store.proofs import durations
+    def _hold(self, gate: Gate) -> tuple[int, ...] | None:
+        """Return what holds a gate's resources; None if it must wait."""
+        from gitgates.proc.resources import Resources, Wait  # few gates have some
 
-        missing = tuple(
-            name for name in gate.schedule.resources if name not in held_above(self._repo.env)
-        )
-        if not missing:
-            return -1
         if not self._resources:
-            limits = dict(self._config.resources)
-            self._resources = open_resources(
-                self._repo.env, limits, self._repo.root_abs, is_urgent=self._is_urgent
+            limits, since_ns = dict(self._config.resources), self._since_ns
+            self._resources = Resources(
+                self._repo.env, limits, is_urgent=self._is_urgent, since_ns=since_ns
             )
-        if not self._resources:
-            return -1
-        self._resources.since_ns = self._since_ns
-        took_s = durations(self._repo.shared_state_abs).get(gate.name, 0.0)
-        hold = self._resources.take(gate.name, missing, took_s)
-        if isinstance(hold, int):
-            return hold
-        self.waits[gate.name] = hold
-        return None
+        above = held_above(self._repo.env)
+        missing = tuple(name for name in gate.schedule.resources if name not in above)
+        fds = self._resources.take(self._use(gate), missing)
+        if isinstance(fds, Wait):
+            self.waits[gate.name] = fds
+            return None
+        return fds
+
+    def _use(self, gate: Gate) -> Use:
+        return Use(gate.name, self._repo.shared_state_abs, self._repo.root_abs)
 
     def release(self, gate: str) -> None:
-        """Release the resources of a gate, or its place."""
+        """Release the resources of a gate."""
         self.waits.pop(gate, None)
         if self._resources:
             self._resources.give_back(gate)
@@ -188,7 +180,7 @@ class Admissions:
             * (2 if gate.measures.ratchet or gate.measures.baseline else 1)
             * gate.schedule.runs
         )
-        self._pool.use = Use(gate.name, self._repo.shared_state_abs)
+        self._pool.use = self._use(gate)
         self._pool.since_ns = self._since_ns
         try:
             slots = self._pool.take(weight, weight * self._most(step, room), for_s)
@@ -221,25 +213,21 @@ class Admissions:
         if self._reuse:
             self._reuse.record()
         self.wait_s = _WAIT_S
-        waits_s, fds = [], []
+        pools = [*self._resources.pools.values()] if self._resources else []
         if self._pool:
+            pools.append(self._pool)
             if self._asked:
                 self._pool.settle()
             else:  # its gate cannot start now: others are not to wait for it
                 self._pool.close()
-            fds.append(self._pool.ticket_fd)
-            if self._is_full:
-                waits_s.append(self._pool.poll_s)
+        waits_s = [pool.poll_s for pool in pools if pool.ticket_fd >= 0]
+        fds = [pool.ticket_fd for pool in pools]
         if self._remote:
             self._remote.settle()
             fds.append(self._remote.wake_fd)
             if self._remote.poll_s:
                 waits_s.append(self._remote.poll_s)
         self.wake_fds = tuple(fd for fd in fds if fd >= 0)
-        if self.waits and self._resources:
-            from gitgates.proc.resources import poll_s
-
-            waits_s += [poll_s(wait) for wait in self.waits.values()]
         if waits_s and not self._is_computed:
             self.wait_s = min(waits_s)
         self._is_full = self._is_computed = False

@@ -89,7 +89,7 @@ class Admission(Record):
     candidate: Candidate | None = None  # for the reuse of its pass
     at_once: int = 1  # how many processes of it may run at the same time
     slots: tuple[int, ...] = ()  # locked for them, the same number for each
-    held_fd: int = -1  # locked for its resources; its processes inherit it
+    held_fds: tuple[int, ...] = ()  # locked for its resources; its processes inherit them
     is_remote: bool = False  # it runs on the server
 
     @property
@@ -271,11 +271,11 @@ class Job:
         while self.commands and len(self.children) < self.at_once:
             left_s = self._context.left_s(self.began, self.gate)
             command, strace = self._prepared(self.commands.pop(0), left_s)
-            if (held_fd := self.admission.held_fd) >= 0:
-                os.set_inheritable(held_fd, True)
+            for fd in self.admission.held_fds:
+                os.set_inheritable(fd, True)
             child = group.start(command, left_s, self._next_capture(), strace=strace)
-            if held_fd >= 0:
-                os.set_inheritable(held_fd, False)
+            for fd in self.admission.held_fds:
+                os.set_inheritable(fd, False)
             if isinstance(child, str):
                 if not self._take(Ending(not_started=child)):
                     return False

@@ -347,10 +347,12 @@ class _Run:
 
     def _why_not_started(self, name: str) -> str:
         deadline = self.options.deadline
-        is_waiting = name in self.waiting and deadline and deadline.is_extended
-        if deadline and not (deadline.left_s() or is_waiting):
-            return f"the {deadline.limit_s:g} s limit for all gates was reached before it started"
-        return self.detector.why_none_starts()
+        wait = self.admissions.waits.get(name)
+        if not deadline or deadline.left_s() or (wait and deadline.is_extended):
+            return self.detector.why_none_starts()
+        if wait:
+            return f"{WAITS}{wait.text}"
+        return f"the {deadline.limit_s:g} s limit for all gates was reached before it started"
 
     def _ended(self, child: Child, group: Group) -> None:
         job = next(job for job in self.jobs if child in job.children)

@@ -35,8 +35,9 @@ _MOST_LOOKED_AT = 64  # slots, to estimate when they become free
 class Use(Record):
     """What a slot is for, as its file says."""
 
-    gate: str
-    state_abs: str  # where it is recorded how long gates took
+    gate: str = ""
+    state_abs: str = ""  # where it is recorded how long gates took
+    root_abs: str = ""  # of the gate's worktree
 
     def took_s(self) -> float | None:
         """Return how long the gate took before; None if unknown."""
@@ -49,13 +50,13 @@ class Pool:
     """The slots, as one run sees them."""
 
     def __init__(self, folder_abs: str, size: int, *, is_urgent: bool) -> None:
-        self._folder_abs, self._queue_abs = folder_abs, f"{folder_abs}/queue"
+        self._folder_abs, self.queue_abs = folder_abs, f"{folder_abs}/queue"
         self._size, self._is_urgent = size, is_urgent
         self._ticket, self.ticket_fd = "", -1  # readable when it is worth asking again
         self._spare: list[int] = []  # slots of gates that have ended
         self.poll_s = _POLL_S  # when to ask again in any case
         self._stopped_abs: list[str] = []  # slots that are no longer waited for
-        self.use = Use("", "")  # for the next slots
+        self.use = Use()  # for the next slots
         self.since_ns = 0  # since when it has waited, by the monotonic clock; 0: now
 
     def take(self, count: int, most: int = 0, for_s: float = 0.0) -> list[int] | None:
@@ -66,7 +67,7 @@ class Pool:
 
         Raises: OSError if the folder cannot be written.
         """
-        waiting = os.listdir(self._queue_abs)
+        waiting = os.listdir(self.queue_abs)
         self.poll_s = _POLL_S
         others = len(waiting) > (self._ticket in waiting)
         if others and not self._is_first(waiting):
@@ -89,23 +90,26 @@ class Pool:
         if others:
             self._wake()  # there may be another free one
         now_s = time.time()
-        text = os.fsencode(f"{now_s}\n{self.use.gate}\n{self.use.state_abs}\n")
+        use = (field.replace("\n", " ") for field in self.use)
+        text = os.fsencode("\n".join((str(now_s), *use, "")))
         for fd in fds:
             os.pwrite(fd, text, 0)  # what follows is an earlier gate's
             os.utime(fd, (now_s + for_s, now_s + for_s))
         return fds
 
-    def queue(self) -> tuple[int, float | None]:
-        """Return this run's place in the queue, and how long it may wait; None if unknown."""
+    def queue(self) -> tuple[int, float | None, str]:
+        """Return this run's place in the queue, how long it may wait, and a slot's last gate.
+
+        None: unknown.
+        """
         try:
-            before = sorted(name for name in os.listdir(self._queue_abs) if name < self._ticket)
+            before = sorted(name for name in os.listdir(self.queue_abs) if name < self._ticket)
         except OSError:
             before = []
         slots = range(min(self._size, _MOST_LOOKED_AT))
-        left_s = [_left_s(read_or_empty(f"{self._folder_abs}/{number}")) for number in slots]
-        times_ms = [int(name.split("-")[3]) for name in before if name.count("-") == 3]  # noqa: PLR2004 - as in _wait
-        needs = [time_ms / 1000 or None for time_ms in times_ms]
-        return len(before) + 1, when_free(left_s, needs) if len(needs) == len(before) else None
+        uses = [_held(read_or_empty(f"{self._folder_abs}/{number}")) for number in slots]
+        needs = [int(name.rpartition("-")[2]) / 1000 or None for name in before]  # as in _wait
+        return len(before) + 1, when_free([left_s for left_s, _gate in uses], needs), uses[0][1]
 
     def give_back(self, fds: list[int]) -> None:
         """Give back a gate's slots, which are kept for the next gate until `settle`."""
@@ -148,7 +152,7 @@ class Pool:
 
     def _leave_queue(self) -> None:
         if self._ticket:
-            remove_file(f"{self._queue_abs}/{self._ticket}")
+            remove_file(f"{self.queue_abs}/{self._ticket}")
             os.close(self.ticket_fd)
             self._ticket, self.ticket_fd = "", -1
 
@@ -168,13 +172,13 @@ class Pool:
         new_abs = f"{self._folder_abs}/{name}"
         os.mkfifo(new_abs, 0o600)
         fd = os.open(new_abs, os.O_RDWR | os.O_NONBLOCK)
-        os.rename(new_abs, f"{self._queue_abs}/{name}")  # in the queue, it always has a holder
+        os.rename(new_abs, f"{self.queue_abs}/{name}")  # in the queue, it always has a holder
         self._ticket, self.ticket_fd = name, fd
 
     def _wake(self) -> None:
         """Tell the first waiting run to look again."""
         try:
-            waiting = os.listdir(self._queue_abs)
+            waiting = os.listdir(self.queue_abs)
         except OSError:
             return  # then nobody waits
         for name in sorted(waiting):
@@ -183,7 +187,7 @@ class Pool:
 
     def _tell(self, name: str, text: bytes = b"") -> bool:
         """Write to a waiting run; return whether it still waits. Remove a dead run's ticket."""
-        ticket_abs = f"{self._queue_abs}/{name}"
+        ticket_abs = f"{self.queue_abs}/{name}"
         try:
             fd = os.open(ticket_abs, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:  # nobody reads it
@@ -198,7 +202,8 @@ class Pool:
             os.close(fd)
 
     def _new_ticket(self) -> str:
-        return new_ticket(is_urgent=self._is_urgent, since_ns=self.since_ns)
+        since_ns = self.since_ns or time.monotonic_ns()
+        return f"{0 if self._is_urgent else 1}-{since_ns:020}-{os.getpid()}"
 
 
 def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str = "") -> Pool | None:
@@ -242,16 +247,6 @@ def pool_folder(env: Mapping[str, str]) -> str:
     return env.get(VARIABLE, "") or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - as it says
 
 
-def new_ticket(*, is_urgent: bool, since_ns: int = 0) -> str:
-    """Return a name that gives a place in the queue. `since_ns`: see Pool; 0: now."""
-    return f"{0 if is_urgent else 1}-{since_ns or time.monotonic_ns():020}-{os.getpid()}"
-
-
-def is_stopped(path_abs: str) -> bool:
-    """Return whether a waiting run's file has not been written for a long time."""
-    return _age_s(path_abs) > _STOPPED_S
-
-
 def when_free(left_s: Sequence[float | None], before: Sequence[float | None]) -> float | None:
     """Return in how many seconds a run's turn comes; None if unknown.
 
@@ -259,24 +254,23 @@ def when_free(left_s: Sequence[float | None], before: Sequence[float | None]) ->
     need.
     """
     free = [seconds for seconds in left_s if seconds is not None]
-    needs = [seconds for seconds in before if seconds is not None]
-    if not free or len(free) < len(left_s) or len(needs) < len(before):
-        return None
-    for seconds in needs:
+    for seconds in before if len(free) == len(left_s) else (None,):
+        if seconds is None:
+            return None
         free.sort()
         free[0] += seconds
     return min(free)
 
 
-def _left_s(text: bytes) -> float | None:
-    """Return how long a slot may still be held, by its file; None if unknown."""
-    began, _, rest = os.fsdecode(text).partition("\n")
-    gate, _, rest = rest.partition("\n")
-    took_s = Use(gate, rest.partition("\n")[0]).took_s()
+def _held(text: bytes) -> tuple[float | None, str]:
+    """Return how long a slot may still be held, and by which gate, by the slot's file."""
+    began, gate, state_abs, root_abs, *_ = *os.fsdecode(text).split("\n"), "", "", ""
+    took_s = Use(gate, state_abs).took_s()
     try:
-        return max(took_s - (time.time() - float(began)), 0.0) if took_s else None
+        left_s = max(took_s - (time.time() - float(began)), 0.0) if took_s else None
     except ValueError:
-        return None
+        left_s = None
+    return left_s, f"`{gate}` in {root_abs}" if root_abs else ""
 
 
 def _age_s(path_abs: str) -> float:

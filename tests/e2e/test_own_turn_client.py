@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,30 +13,30 @@ from scene import CHECK, STOP, Scene
 # Holds the resource until a second process has asked for it: the command, after the hook.
 HOLD = """
 import os, sys, time
+from gitgates.proc.pool import Use
 from gitgates.proc.resources import Resources
-other = Resources(sys.argv[1], {}, "/other", is_urgent=False)
-assert isinstance(other.take("t", ("db",), 0.0), int)
-names = {*os.listdir(sys.argv[1])}
+other = Resources(os.environ, {})
+assert isinstance(other.take(Use("t", "", "/other"), ("db",)), tuple)
+queue_abs = other.pools["db"].queue_abs
 print("holds", flush=True)
-while len({*os.listdir(sys.argv[1])} - names) < 1: time.sleep(0.01)
-names |= {*os.listdir(sys.argv[1])}
-while len({*os.listdir(sys.argv[1])} - names) < 1: time.sleep(0.01)
+seen = set()
+while len(seen) < 2:
+    seen |= {*os.listdir(queue_abs)}
+    time.sleep(0.01)
 """
 
 
 def test_an_agent_waits_for_its_turn_by_one_command(tmp_path: Path) -> None:
-    folder = tmp_path / "pool/resources"
-    folder.mkdir(parents=True, mode=0o700)
-    folder.parent.chmod(0o700)
+    pool = {"GITGATES_POOL": str(tmp_path / "pool")}
     needs = 'resources = ["db"]\ntimeout = 18\n'
     scene = Scene(tmp_path, f"{CHECK}{needs}{STOP}timeout = 10\n")
-    argv = [sys.executable, "-c", HOLD, str(folder)]
-    other = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    argv = [sys.executable, "-c", HOLD]
+    other = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env={**os.environ, **pool})
     assert other.stdout
     with other.stdout:
         assert other.stdout.readline() == "holds\n"
         command = bash("gitgates run Stop --wait")
-        options = Options(env={"GITGATES_POOL": str(folder.parent)})
+        options = Options(env=pool)
         turns = (write(scene.at("a.txt"), "x"), "first", command, "second")
         run = scene.run(*turns, options=options)
     other.wait()

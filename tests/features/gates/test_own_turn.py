@@ -10,6 +10,7 @@ from agent_support import COUNT, Agent
 from conftest import Repo
 from session_support import begin
 
+from gitgates.proc.pool import Use
 from gitgates.proc.resources import Resources, Wait
 
 CONFIG = f"""
@@ -27,12 +28,9 @@ COMMAND = "`gitgates run Stop --wait`"
 @pytest.fixture(name="other")
 def _other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Resources:
     """A run that holds the resource."""
-    folder = tmp_path / "pool/resources"
-    folder.mkdir(parents=True, mode=0o700)
-    folder.parent.chmod(0o700)
-    monkeypatch.setenv("GITGATES_POOL", str(folder.parent))
-    other = Resources(str(folder), {}, "/other", is_urgent=False)
-    assert isinstance(other.take("t", ("db",), 0.0), int)
+    monkeypatch.setenv("GITGATES_POOL", str(tmp_path / "pool"))
+    other = Resources(os.environ, {})
+    assert isinstance(other.take(Use("t", "", "/other"), ("db",)), tuple)
     return other
 
 
@@ -57,8 +55,8 @@ def test_it_is_told_what_for_and_a_pass_of_the_command_counts(
         assert COMMAND in said["reason"]
         assert "cannot-fix" not in said["reason"]
     assert agent.state().rounds[-1].statuses == (("check", "waiting"),)
-    later = Resources(f"{os.environ['GITGATES_POOL']}/resources", {}, "/later", is_urgent=False)
-    assert isinstance(later.take("t", ("db",), 0.0), Wait)
+    later = Resources(os.environ, {})
+    assert isinstance(later.take(Use("t"), ("db",)), Wait)
     other.close()
     done = repo.gitgates("run", "Stop", "--wait")
     assert done.returncode == 0, done.stderr  # before who came after it was told
