@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from gitgates.store.log import Journal
 
 ENDING = ".folded"
-_VERSION = 2  # of the folds
+_VERSION = 3  # of the folds
 _FORMAT = (_VERSION, Session._fields, Round._fields, Baseline._fields)
 _LAST_BYTES = 256
-_MOST = 200  # prompts, deliveries, and rounds at tool calls
+_PASSED = "passed"
+_MOST = 200  # prompts, deliveries, and rounds
 
 
 def recall(journal: Journal) -> dict[str, Any] | None:
@@ -45,11 +46,9 @@ def recall(journal: Journal) -> dict[str, Any] | None:
 def remember(journal: Journal, state: dict[str, Any]) -> None:
     """Keep the state that a journal was folded into, as far as it was read."""
     length, rounds = journal.read_to, state["rounds"]
-    # Of the older ones, those that may be blocks, which count in the whole session.
-    needed = [round_ for round_ in rounds[:-_MOST] if round_.hook in RETRY_HOOKS]
     kept = {
         **state,
-        "rounds": [tuple(round_) for round_ in (*needed, *rounds[-_MOST:])],
+        "rounds": [tuple(round_) for round_ in (*_counted(rounds[:-_MOST]), *rounds[-_MOST:])],
         "baselines": {name: tuple(baseline) for name, baseline in state["baselines"].items()},
         "prompts": _newest(state["prompts"]),
         "deliveries": _newest(state["deliveries"]),
@@ -59,6 +58,18 @@ def remember(journal: Journal, state: dict[str, Any]) -> None:
         replace_cached(_file(journal), (_FORMAT, length, last, kept), sync=False)
     except OSError:
         return  # it is folded again
+
+
+def _counted(rounds: tuple[Round, ...]) -> list[Round]:
+    """Return the rounds that count in the whole session: blocks, and the passes that ended them."""
+    blocked, counted = set[tuple[str, ...]](), list[Round]()
+    for round_ in rounds:
+        cycle = round_.hook, round_.agent, round_.prompt, round_.gates
+        has_passed = round_.outcome == _PASSED
+        if round_.hook in RETRY_HOOKS and (not has_passed or cycle in blocked):
+            counted.append(round_)
+            (blocked.discard if has_passed else blocked.add)(cycle)
+    return counted
 
 
 def _newest(values: dict[str, Any]) -> dict[str, Any]:
