@@ -75,6 +75,7 @@ class RunOptions(Record):
     logs_abs: str = ""  # where the gates' logs go; empty: into a new run
     began_ns: int = 0  # when the event arrived, by the wall clock; 0: irrelevant
     earlier: Mapping[tuple[str, int], GateResult] = {}  # final results
+    failed: Mapping[str, str] = {}  # gate → how it ended on the same content before
     since_ns: int = 0  # that it has waited before, by the monotonic clock; 0: not at all
     is_urgent: bool = False  # a person waits for it: it is served before agents' runs
     place: Place = AS_IS
@@ -248,13 +249,15 @@ class Job:
 
     def with_failed(self, result: GateResult) -> GateResult:
         """Return the result together with those before on the same content."""
-        if not self.failed or result.changed_paths:
-            return result
-        first = self.failed[0]
-        if result.status == "passed":
-            reason = f"{describe(first)}, then passed on the same content"
+        first = self.failed[0] if self.failed else result
+        earlier = self._context.options.failed.get(self.gate.name, "")
+        if result.status == "passed" and (self.failed or earlier) and not result.changed_paths:
+            how = describe(first) if self.failed else f"{earlier} before"
+            reason = f"{how}, then passed on the same content"
             seconds = sum(each.duration_s for each in (*self.failed, result))
             return first._replace(status="flaky", reason=reason, duration_s=seconds)
+        if not self.failed or result.changed_paths:
+            return result
         reason = f"none of {len(self.failed) + 1} runs passed"
         last = first if result.status == "unchecked" else result
         return last._replace(reason="; ".join(filter(None, (last.reason, reason))))

@@ -57,6 +57,7 @@ class GateRun(Listener):
         until = time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0)
         self.deadline = Deadline(until, limit_s, is_extended=not call.has_limit)
         self.notes: list[str] = []  # on results
+        self.failed: Mapping[str, str] = {}  # gate → how it ended on the same content before
 
     def message(self, text: str) -> None:
         """Pass on a message for the person."""
@@ -76,6 +77,7 @@ class GateRun(Listener):
             logs_abs=self.logs_abs,
             earlier=earlier or {},
             since_ns=self._since_ns(),
+            failed=self.failed,
         )
         call, listener = self.call, self.call.listener or self
         if call.kind in RETRIED and not call.by_hand:
@@ -248,31 +250,6 @@ def unchecked(decision: Decision) -> tuple[tuple[str, str], ...]:
     flaky = [visit.result.gate for visit in decision.visits if visit.result.status == FLAKY]
     idle = [(gate, UNCHECKED) for gate in unchecked_gates(decision)]
     return (*idle, *((gate, FLAKY) for gate in dict.fromkeys(flaky)))
-
-
-def with_flaky(decision: Decision, failed: Mapping[str, str]) -> Decision:
-    """Return a decision without passes of gates that have failed on this content.
-
-    `failed`: gate → how it ended then.
-    """
-    visits = tuple(
-        visit._replace(result=_flaky(visit.result, failed), verdict=max(visit.verdict, WARN))
-        if visit.result.status == "passed"
-        and visit.result.gate in failed
-        and not visit.result.changed_paths
-        else visit
-        for visit in decision.visits
-    )
-    if visits == decision.visits:
-        return decision
-    gates = ", ".join(f"`{v.result.gate}`" for v in visits if v.result.status == FLAKY)
-    reason = decision.reason or f"flaky: {gates}"
-    return decision._replace(visits=visits, verdict=max(decision.verdict, WARN), reason=reason)
-
-
-def _flaky(result: GateResult, failed: Mapping[str, str]) -> GateResult:
-    reason = f"{failed[result.gate]} before, then passed on the same content"
-    return result._replace(status="flaky", reason=reason)
 
 
 def _command_of(gate: Gate) -> str:

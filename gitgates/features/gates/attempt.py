@@ -26,7 +26,7 @@ from gitgates.session.facts import (
     StopEntry,
     WarningEntry,
 )
-from gitgates.session.gate_run import deciding, unchecked, unpassed, with_flaky
+from gitgates.session.gate_run import deciding, unchecked, unpassed
 from gitgates.store.runs import log_abs
 
 TYPE_CHECKING = False
@@ -80,6 +80,9 @@ class StopAttempt:
         if self._rounds and not call.by_hand and (first := self._rounds[0].run):
             run.run_abs = first  # all attempts of a cycle are in one folder
             run.logs_abs = f"{first}/logs/attempt-{len(self._rounds) + 1}"
+        same = [each for each in self._rounds if self._tree and each.tree == self._tree]
+        ends = {gate: status for each in same for gate, status in each.statuses}
+        run.failed = {gate: status for gate, status in ends.items() if status in _RETRIED}
 
     def decide(self) -> Verdict:
         """Return the verdict of the gates; they run unless they passed on the same content."""
@@ -97,7 +100,6 @@ class StopAttempt:
             return self._could_not_run(str(error))
         if any(visit.result.changed_paths for visit in decision.visits):
             self._tree = ""  # not all gates have seen the current content
-        decision = with_flaky(decision, self._failed_before())
         baselines: Baselines = {}
         learnt: list[BaselineEntry] = []
         if any(gate.measures.baseline for gate in run.gates.values()):
@@ -150,12 +152,6 @@ class StopAttempt:
             rounds[-1].tree,
             rounds[-1].config,
         )
-
-    def _failed_before(self) -> dict[str, str]:
-        """Return gate → how it ended, for those that failed on the same content."""
-        same = [each for each in self._rounds if self._tree and each.tree == self._tree]
-        ends = {gate: status for each in same for gate, status in each.statuses}
-        return {gate: status for gate, status in ends.items() if status in _RETRIED}
 
     def _same_gates(self) -> list[Round]:
         payload = self._call.payload
