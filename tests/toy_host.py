@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gitgates.core.agent_types import Channels, Payload
+from gitgates.core.agent_types import Channels, Payload, Prompt, ToolUse
 from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS
 from gitgates.core.types import BLOCK
 from gitgates.hosts.agent import (
@@ -69,13 +69,15 @@ class Toy(AgentHost):
             kind=kind,
             can=can,
             session=session,
-            prompt_id="1",
             cwd_abs=folder,
             project_abs=env.get("TOY_ROOT", ""),
-            tool=tool,
-            tool_kind=self.tools.get(tool, "other" if tool else ""),
-            tool_use_id=f"{tool} {file}" if tool else "",
-            paths=(file,) if file else (),
+            prompt=Prompt(id="1"),
+            tool=ToolUse(
+                name=tool,
+                kind=self.tools.get(tool, "other" if tool else ""),
+                id=f"{tool} {file}" if tool else "",
+                paths=(file,) if file else (),
+            ),
         )
 
     def encode(self, payload: Payload, verdict: Verdict) -> bytes:

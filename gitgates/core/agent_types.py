@@ -52,6 +52,49 @@ class Replacement(Record):
     whole: bool = False  # in place of all that is in the file
 
 
+class ToolUse(Record):
+    """The use of a tool that an agent's event is about; for a step of the agent, all of them."""
+
+    name: str = ""  # in the host's word, which patterns of the configuration are about
+    other_names: tuple[str, ...] = ()  # which patterns may use as well
+    kind: ToolKind = ""
+    id: str = ""
+    paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
+    command: str = ""  # of a shell tool
+    input: Mapping[str, object] = {}  # of a shell, or ours: all of it, as the host sent it
+    edits: tuple[Replacement, ...] = ()  # what it does to a file, in order
+    failed: bool = False  # the tool says so itself
+    skill: str = ""  # that a tool has loaded, or that the person has typed as a command
+    calls: tuple[ToolUse, ...] = ()  # of a step of the agent: all of its tools
+
+
+class AgentFacts(Record):
+    """Which agent of a session an event comes from, and what it may do."""
+
+    id: str = ""  # only inside of a sub-agent
+    type: str = ""
+    mode: str = ""  # default, plan, acceptEdits, …
+    attended: bool = True  # False: nobody is there to permit anything
+
+
+class Prompt(Record):
+    """The prompt that an event belongs to, or hands over."""
+
+    id: str = ""
+    text: str = ""
+    source: str = ""  # session-start: startup, resume, …; prompt: who wrote it
+    automatic: bool = False  # the host or the agent wrote it, not the person
+    scheduled: tuple[str, ...] = ()  # prompts that the host will submit later, by itself
+
+
+class Ending(Record):
+    """How an agent wants to end its work."""
+
+    message: str = ""  # what the agent said last
+    again: bool = False  # this stop follows one that was blocked, by whomever
+    background: tuple[BackgroundTask, ...] = ()
+
+
 class Payload(Record):
     """The decoded payload of an agent's event. Missing fields are empty."""
 
@@ -60,34 +103,15 @@ class Payload(Record):
     kind: EventKind = ""
     can: Channels = Channels()
     session: str = ""
-    prompt_id: str = ""
     event_id: str = ""  # that no later event of the session has; empty: not told
     cwd_abs: str = ""
     project_abs: str = ""  # where the session was started; empty: not told
-    agent_id: str = ""  # only inside of a sub-agent
-    agent_type: str = ""
-    mode: str = ""  # default, plan, acceptEdits, …
-    attended: bool = True  # False: nobody is there to permit anything
-    tool: str = ""  # in the host's word, which patterns of the configuration are about
-    tool_names: tuple[str, ...] = ()  # its other names, which patterns may use as well
-    tool_kind: ToolKind = ""
-    tool_use_id: str = ""
-    paths: tuple[str, ...] = ()  # that the tool writes or reads, as the agent names them
-    command: str = ""  # of a shell tool
-    tool_input: Mapping[str, object] = {}  # of a shell, or ours: all of it, as the host sent it
-    edits: tuple[Replacement, ...] = ()  # what it does to a file, in order
-    failed: bool = False  # the tool says so itself
-    calls: tuple[Payload, ...] = ()  # of a step of the agent: all of its tools
-    skill: str = ""  # that a tool has loaded, or that the person has typed as a command
-    prompt: str = ""
-    source: str = ""  # session-start: startup, resume, …; prompt: who wrote it
-    automatic: bool = False  # a prompt that the host or the agent wrote, not the person
-    scheduled: tuple[str, ...] = ()  # prompts that the host will submit later, by itself
-    last_message: str = ""  # what the agent said last
     transcript_abs: str = ""
-    again: bool = False  # this stop follows one that was blocked, by whomever
-    background: tuple[BackgroundTask, ...] = ()
     unread: str = ""  # what of it is in no words that we know: another agent's, or a newer client's
+    tool: ToolUse = ToolUse()
+    agent: AgentFacts = AgentFacts()
+    prompt: Prompt = Prompt()
+    ending: Ending = Ending()
 
 
 class WorktreeState(Record):

@@ -27,12 +27,12 @@ def matches_hook(hook: Hook, payload: Payload) -> bool:
 
     A hook for an agent's step applies to a tool in it that may change files.
     """
-    calls = payload.calls if payload.kind == "after-batch" else (payload,)
+    uses = payload.tool.calls if payload.kind == "after-batch" else (payload.tool,)
     if kind_of(hook.name) == "after-batch":
-        calls = tuple(call for call in calls if call.tool_kind not in UNCHANGING)
+        uses = tuple(use for use in uses if use.kind not in UNCHANGING)
     return any(
-        matches_tool(hook.enabled_tools, call.tool, call.tool_names) for call in calls
-    ) and matches_agent(hook.enabled_agents, payload.agent_type)
+        matches_tool(hook.enabled_tools, use.name, use.other_names) for use in uses
+    ) and matches_agent(hook.enabled_agents, payload.agent.type)
 
 
 def hook_at(config: Config, event: str, *, has_batches: bool) -> Hook:

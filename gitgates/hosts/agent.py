@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gitgates.core.agent_types import Channels, Payload
+from gitgates.core.agent_types import AgentFacts, Channels, Ending, Payload, Prompt, ToolUse
 from gitgates.core.lean_json import dumps, loads
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.record import Record, lazy
@@ -330,9 +330,9 @@ class AgentHost:
             return f"the event `{event}`" if event else "an event without a name"
         if not payload.session and any(name in fields for name in _SESSION_ELSEWHERE):
             return f"an event `{event}` without a session"
-        is_foreign = payload.tool_kind == "other" and not payload.tool.startswith(_MCP)
+        is_foreign = payload.tool.kind == "other" and not payload.tool.name.startswith(_MCP)
         runs = is_foreign and isinstance(inside, dict) and "command" in inside
-        return f"the tool `{payload.tool}`" if runs else ""
+        return f"the tool `{payload.tool.name}`" if runs else ""
 
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return the payload with these fields."""
@@ -343,51 +343,55 @@ class AgentHost:
         kind, can = self.PROTOCOL.events.get(event, ("", Channels()))
         tool = text_of(fields, "tool_name")
         tool_kind = self.tool_kind_of(tool, fields)
-        payload = Payload(
+        use = ToolUse(
+            name=tool,
+            other_names=self.other_names_of(tool),
+            kind=tool_kind,
+            id=text_of(fields, "tool_use_id"),
+            paths=self.paths_in(inside),
+            command=text_of(inside, "command") if tool_kind != "writes" else "",
+            input=inside if tool_kind in ("shell", "ours") else {},
+            edits=self.edits_in(inside),
+            failed=isinstance(response, dict) and response.get("success") is False,
+            skill=text_of(inside, "skill") or text_of(fields, "command_name"),
+        )
+        return Payload(
             host=self.NAME,
             event=HOOK_OF.get(kind, event),
             kind=kind,
             can=can,
             session=text_of(fields, "session_id"),
-            prompt_id=text_of(fields, "prompt_id"),
             event_id=text_of(fields, "event_id"),
             cwd_abs=path_of(fields, "cwd"),
             project_abs=env.get(self.ENVIRONMENT.project, ""),
-            agent_id=text_of(fields, "agent_id"),
-            agent_type=text_of(fields, "agent_type"),
-            mode=text_of(fields, "permission_mode"),
-            tool=tool,
-            tool_names=self.other_names_of(tool),
-            tool_kind=tool_kind,
-            tool_use_id=text_of(fields, "tool_use_id"),
-            paths=self.paths_in(inside),
-            command=text_of(inside, "command") if tool_kind != "writes" else "",
-            tool_input=inside if tool_kind in ("shell", "ours") else {},
-            edits=self.edits_in(inside),
-            failed=isinstance(response, dict) and response.get("success") is False,
-            skill=text_of(inside, "skill") or text_of(fields, "command_name"),
-            prompt=text_of(fields, "prompt"),
-            source=text_of(fields, "source"),
-            last_message=text_of(fields, "last_assistant_message"),
             transcript_abs=path_of(fields, "transcript_path"),
-            again=fields.get("stop_hook_active") is True,
-            background=tasks_in(fields.get("background_tasks")),
+            tool=self._with_calls(use, fields, env) if kind == "after-batch" else use,
+            agent=AgentFacts(
+                id=text_of(fields, "agent_id"),
+                type=text_of(fields, "agent_type"),
+                mode=text_of(fields, "permission_mode"),
+            ),
+            prompt=Prompt(
+                id=text_of(fields, "prompt_id"),
+                text=text_of(fields, "prompt"),
+                source=text_of(fields, "source"),
+            ),
+            ending=Ending(
+                message=text_of(fields, "last_assistant_message"),
+                again=fields.get("stop_hook_active") is True,
+                background=tasks_in(fields.get("background_tasks")),
+            ),
         )
-        return self._with_calls(payload, fields, env) if kind == "after-batch" else payload
 
-    def _with_calls(
-        self, payload: Payload, fields: dict[str, Any], env: Mapping[str, str]
-    ) -> Payload:
-        """Return the payload of an agent's step, with its tool calls and written files."""
+    def _with_calls(self, use: ToolUse, fields: dict[str, Any], env: Mapping[str, str]) -> ToolUse:
+        """Return the tools of an agent's step, with the files that they wrote."""
         calls = tuple(
-            self.payload_of({**call, "hook_event_name": ""}, env)
+            self.payload_of({**call, "hook_event_name": ""}, env).tool
             for call in tables_in(fields.get("tool_calls"))
         )
-        paths = [path for call in calls if call.tool_kind == "writes" for path in call.paths]
-        return payload._replace(
-            tool_use_id=calls[0].tool_use_id if calls else "",
-            calls=calls,
-            paths=tuple(dict.fromkeys(paths)),
+        paths = [path for call in calls if call.kind == "writes" for path in call.paths]
+        return use._replace(
+            id=calls[0].id if calls else "", calls=calls, paths=tuple(dict.fromkeys(paths))
         )
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
@@ -480,7 +484,7 @@ class AgentHost:
         """
         overrides = {"command": verdict.command, "caller": verdict.caller}
         changed = {name: text for name, text in overrides.items() if text}
-        whole = {**payload.tool_input, **changed}
+        whole = {**payload.tool.input, **changed}
         return {self.PROTOCOL.changes: whole} if changed and self.PROTOCOL.changes else {}
 
     def is_block(self, exit_status: int | None, stdout: bytes) -> bool:

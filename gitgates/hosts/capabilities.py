@@ -25,7 +25,7 @@ def express(payload: Payload, verdict: Level) -> tuple[Level, str]:
 
 def refuse_unasked(payload: Payload, verdict: Verdict) -> Verdict:
     """Return the verdict, or a block instead of a question that nobody can answer."""
-    if not verdict.ask or verdict.level >= BLOCK or (payload.can.ask and payload.attended):
+    if not verdict.ask or verdict.level >= BLOCK or (payload.can.ask and payload.agent.attended):
         return verdict
     why = "this session has no person to ask" if payload.can.ask else "it cannot be asked"
     text = f"{verdict.to_agent}\n\nThis requires a person's permission, but {why}: it is refused."

@@ -164,7 +164,7 @@ class Call:
 
     def round(self, gates: str, outcome: str, **more: Any) -> RoundEntry:  # noqa: ANN401 - its fields
         """Return the entry that gates, or a policy, have decided on this event."""
-        fields = {"hook": self.payload.event, "agent": self.payload.agent_id, "prompt": self.prompt}
+        fields = {"hook": self.payload.event, "agent": self.payload.agent.id, "prompt": self.prompt}
         return RoundEntry(**{**fields, "gates": gates, "outcome": outcome, **more})
 
     def state(self, part: Projection[_T]) -> _T:
@@ -203,7 +203,7 @@ class Call:
     @property
     def blocks(self) -> tuple[int, int]:
         """How often the agent was blocked in all worktrees: in this prompt, and in the session."""
-        session, prompt_id = self.session, self.payload.prompt_id
+        session, prompt_id = self.session, self.payload.prompt.id
         others = [fold(entries) for entries in self.elsewhere.values()]
         in_others = sum(
             [other.blocks(prompt) for other in others if (prompt := other.prompt_of(prompt_id))]
@@ -215,9 +215,9 @@ class Call:
     def prompt(self) -> str:
         """The person's prompt that this event belongs to."""
         session, payload = self.session, self.payload
-        if payload.again and session.rounds and payload.prompt_id not in session.prompts:
+        if payload.ending.again and session.rounds and payload.prompt.id not in session.prompts:
             return session.rounds[-1].prompt  # the host's own id for our reason, as a new prompt
-        return session.prompt_of(payload.prompt_id)
+        return session.prompt_of(payload.prompt.id)
 
     # The event.
 
@@ -233,15 +233,26 @@ class Call:
         Without an id of its own, that is its content: two equal events have the same key.
         """
         payload = self.payload
-        if payload.tool_use_id:
-            return f"{payload.event}:{payload.tool_use_id}"
-        about = (payload.tool, payload.command, *payload.paths, *map(str, payload.edits))
-        content = (payload.source, payload.prompt, payload.last_message, payload.agent_type, *about)
+        if payload.tool.id:
+            return f"{payload.event}:{payload.tool.id}"
+        about = (
+            payload.tool.name,
+            payload.tool.command,
+            *payload.tool.paths,
+            *map(str, payload.tool.edits),
+        )
+        content = (
+            payload.prompt.source,
+            payload.prompt.text,
+            payload.ending.message,
+            payload.agent.type,
+            *about,
+        )
         if payload.event_id:  # a time, which two that are fired at once may have in common
             content = (payload.event_id, *content)
         mark = zlib.crc32("\0".join(content).encode("utf-8", "replace"))
-        again = "again" if payload.again else ""
-        return f"{payload.event}:{payload.prompt_id}:{payload.agent_id}:{again}:{mark:08x}"
+        again = "again" if payload.ending.again else ""
+        return f"{payload.event}:{payload.prompt.id}:{payload.agent.id}:{again}:{mark:08x}"
 
     @lazy
     def hook(self) -> Hook:
@@ -256,11 +267,11 @@ class Call:
         Links are followed: what is written through one is another file. Paths outside of the
         repository are left out, and so is what is not a file, unless the tool may write it.
         """
-        if not self.payload.paths:
+        if not self.payload.tool.paths:
             return None
         root_abs = os.path.realpath(self.repo.root_abs)
         paths = []
-        for path in self.payload.paths:
+        for path in self.payload.tool.paths:
             path_abs = absolute(path, self.payload.cwd_abs)
             if self.payload.kind != "before-tool" and not os.path.isfile(path_abs):
                 continue
@@ -283,21 +294,21 @@ class Call:
     @property
     def agents_at_work(self) -> bool:
         """Whether sub-agents are still at work."""
-        tasks = self.payload.background
+        tasks = self.payload.ending.background
         return any(task.kind == "subagent" and task.status == "running" for task in tasks)
 
     @property
     def ends_work(self) -> bool:
         """Whether this ends a turn: no compaction, not in plan mode, not deferred."""
         payload = self.payload
-        is_summary = payload.kind == "subagent-end" and not payload.agent_type
-        return not (is_summary or payload.mode == "plan" or self.is_deferred)
+        is_summary = payload.kind == "subagent-end" and not payload.agent.type
+        return not (is_summary or payload.agent.mode == "plan" or self.is_deferred)
 
     @lazy
     def is_deferred(self) -> bool:
         """Whether this stop is put off: sub-agents are at work, and a later stop follows."""
         payload = self.payload
-        if payload.kind != "turn-end" or payload.mode == "plan" or not self.agents_at_work:
+        if payload.kind != "turn-end" or payload.agent.mode == "plan" or not self.agents_at_work:
             return False
         return self.session.deferred.count(self.prompt) < _MOST_DEFERRED
 

@@ -26,11 +26,11 @@ _GATES = "the configuration"
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Decide an event of a repository whose configuration cannot be read."""
     payload, message = call.payload, str(call.config_error)
-    if payload.kind in ENDINGS and payload.mode != "plan":
-        is_summary = payload.kind == "subagent-end" and not payload.agent_type
+    if payload.kind in ENDINGS and payload.agent.mode != "plan":
+        is_summary = payload.kind == "subagent-end" and not payload.agent.type
         return so_far if is_summary else so_far.joined(_decide_ending(call, message))
     files = tuple(_files(call))
-    if payload.kind == "after-tool" and any(path.endswith(files) for path in payload.paths):
+    if payload.kind == "after-tool" and any(path.endswith(files) for path in payload.tool.paths):
         text = f"The gitgates configuration has an error.\n\n{message}"
         return so_far.joined(Verdict(WARN, to_agent=text))
     return so_far
@@ -45,7 +45,7 @@ def _decide_ending(call: Call, message: str) -> Verdict:
         text = "gitgates checked nothing; the configuration error was not caused by this turn"
         return Verdict(WARN, to_person=f"{text}. {message}")
     broken = (("configuration", "failed"),)
-    attempt = Attempt(call.prompt, payload.agent_id, _GATES, BLOCK, broken)
+    attempt = Attempt(call.prompt, payload.agent.id, _GATES, BLOCK, broken)
     # With no configuration to ask, these are the defaults.
     most = call.config.breaker
     ruling = rule(call.session, attempt, call.hook, blocks=call.blocks, breaker=most)

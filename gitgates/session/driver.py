@@ -323,7 +323,7 @@ def _record_and_claim(call: Call, lock: EventLock) -> None:
     if call.damaged:
         call.say(f"{call.journal.path_abs}: skipped damaged entries: {call.damaged}")
     if session_start.is_scheduled(call):
-        call.payload = call.payload._replace(automatic=True)
+        call.payload = call.payload._replace(prompt=call.payload.prompt._replace(automatic=True))
     call.last_before = call.session.last
     is_claimed = lock.acquire(0.0)
     call.record(*session_start.entries_of(call))
@@ -362,9 +362,9 @@ def _is_same(call: Call, round_: Round) -> bool:
     payload = call.payload
     is_prompt = payload.kind in ("prompt", "prompt-expansion")
     if (
-        payload.tool_use_id
+        payload.tool.id
         or payload.event_id
-        or (is_prompt and payload.prompt_id)
+        or (is_prompt and payload.prompt.id)
         or round_.stamp >= call.began
     ):
         return True
@@ -372,7 +372,7 @@ def _is_same(call: Call, round_: Round) -> bool:
     repeats = call.host.PROTOCOL.repeats
     # A task that is completed again is a second attempt, which nothing else shows.
     is_attempt = payload.kind in RETRIED and payload.kind not in ENDINGS
-    once = payload.again or is_attempt or not repeats
+    once = payload.ending.again or is_attempt or not repeats
     if once or times != _TWICE or call.last_before != call.key:
         return False
     return bool(round_.tree) and round_.tree == call.tree
@@ -421,7 +421,7 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
 
 def _show_in_runs(call: Call, verdict: Verdict) -> None:
     """Have the list of runs show that another policy blocks after the gates, or no longer does."""
-    key = (call.payload.event, call.payload.agent_id, call.prompt)
+    key = (call.payload.event, call.payload.agent.id, call.prompt)
     rounds = [each for each in call.session.rounds if (each.hook, each.agent, each.prompt) == key]
     of_gates = [each for each in rounds if each.run]
     blocks = [each for each in rounds if not each.run and each.outcome == "blocked"]

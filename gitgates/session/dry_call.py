@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.core.agent_types import Channels, Payload
+from gitgates.core.agent_types import AgentFacts, Channels, Payload, Prompt
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Plan, Verdict
@@ -53,7 +53,7 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
     others = zip(caller.journals[1:], caller.facts[1:], strict=True)
     call.elsewhere = {git_dir_of(journal.path_abs): [*facts] for journal, facts in others}
     prompts = call.session.prompts
-    call.payload = payload._replace(prompt_id=[*prompts][-1] if prompts else "")
+    call.payload = payload._replace(prompt=Prompt(id=[*prompts][-1] if prompts else ""))
     call.record(*entries_of(call))
     return call
 
@@ -65,7 +65,8 @@ def call_by_hand(repo: Repo, config: Config, kind: EventKind, caller: Caller) ->
     """
     call = dry_call(repo, config, kind, caller)
     if kind != "turn-end":
-        call.payload = call.payload._replace(agent_id=caller.agent, agent_type=caller.agent_type)
+        agent = AgentFacts(id=caller.agent, type=caller.agent_type)
+        call.payload = call.payload._replace(agent=agent)
     _ = call.snapshot  # while nothing may be recorded: a command is under way
     call.is_dry, call.by_hand = False, True
     return call

@@ -95,7 +95,7 @@ class GateRun(Listener):
     def _since_ns(self) -> int:
         """Return since when the session waits for its turn, by the monotonic clock; 0: not yet."""
         payload, since_s = self.call.payload, 0.0
-        key = (payload.event, payload.agent_id, self.call.prompt, self.listed)
+        key = (payload.event, payload.agent.id, self.call.prompt, self.listed)
         for round_ in self.call.session.rounds_of(*key):
             waits = WAITING in dict(round_.statuses).values()
             since_s = (since_s or round_.stamp) if waits else 0.0
@@ -123,8 +123,8 @@ class GateRun(Listener):
             "decision": decision,
             "verdict": outcome_of(decision),
             "session": payload.session,
-            "agent": payload.agent_type,
-            "agent_fixes": payload.last_message,
+            "agent": payload.agent.type,
+            "agent_fixes": payload.ending.message,
             "fed_back_bytes": len(to_agent.encode("utf-8", "replace")),
         }
         notes = save(

@@ -91,7 +91,7 @@ _NOTHING = Observed()
 
 def may_write(payload: Payload) -> bool:
     """Return whether a tool call may change files: all may that are not known to read only."""
-    kind = payload.tool_kind
+    kind = payload.tool.kind
     if kind in ("", "ours", *UNCHANGING):
         return False
     if kind == "agent":  # its own calls are reported, if the client tells of it
@@ -100,7 +100,7 @@ def may_write(payload: Payload) -> bool:
         return True
     from gitgates.session.reading import is_reading
 
-    return not (payload.command and is_reading(payload.command))
+    return not (payload.tool.command and is_reading(payload.tool.command))
 
 
 def is_saved(call: Call) -> bool:
@@ -317,11 +317,13 @@ def _is_over(open_call: OpenCall, call: Call) -> bool:
     if open_call.session != payload.session:
         return False
     if open_call.runs_on:
-        is_listed = any(t.status == "running" and t.kind != "subagent" for t in payload.background)
+        is_listed = any(
+            t.status == "running" and t.kind != "subagent" for t in payload.ending.background
+        )
         return kind in ("session-start", "session-end") or (
             kind == "turn-end" and not (is_listed and open_call.runs_on == TOOL)
         )
-    is_same_agent = open_call.agent_id == payload.agent_id
+    is_same_agent = open_call.agent_id == payload.agent.id
     if open_call.agent_id and kind == "turn-end" and call.agents_at_work:
         return False
     if kind in _ENDS:
@@ -342,7 +344,7 @@ def _open(call: Call, key: str, own: Origin) -> None:
     open_call = OpenCall(
         began_s=time.time(),
         session=payload.session,
-        agent_id=payload.agent_id,
+        agent_id=payload.agent.id,
         origin=own,
         client=who_started(),
         tells_failures=agent_host(payload.host or DEFAULT_AGENT).has("tool-failed"),
@@ -354,11 +356,11 @@ def _open(call: Call, key: str, own: Origin) -> None:
 
 def _runs_on(payload: Payload) -> str:
     """Return the sign that a command continues after its tool has ended; empty: there is none."""
-    if payload.tool_input.get("run_in_background") is True:
+    if payload.tool.input.get("run_in_background") is True:
         return TOOL
-    plain = payload.command.replace("&&", "").replace(">&", "").replace("&>", "")
+    plain = payload.tool.command.replace("&&", "").replace(">&", "").replace("&>", "")
     goes_on = plain.rstrip().endswith("&") or "& " in plain or "&\n" in plain
-    return SHELL if payload.tool_kind == "shell" and goes_on else ""
+    return SHELL if payload.tool.kind == "shell" and goes_on else ""
 
 
 class _Calls:
@@ -409,23 +411,23 @@ def _open_call(fields: tuple[Any, ...]) -> OpenCall:
 
 
 def _key(payload: Payload) -> str:
-    return payload.tool_use_id or f"{payload.session} {payload.agent_id} {payload.tool}"
+    return payload.tool.id or f"{payload.session} {payload.agent.id} {payload.tool.name}"
 
 
 def _author(call: Call) -> Author:
     payload = call.payload
-    return Author(SESSION, payload.session, payload.agent_type or payload.agent_id)
+    return Author(SESSION, payload.session, payload.agent.type or payload.agent.id)
 
 
 def _facts(call: Call) -> Facts:
     payload = call.payload
-    first_path = next(iter(call.edited_paths or payload.paths), "")
+    first_path = next(iter(call.edited_paths or payload.tool.paths), "")
     return Facts(
         event=payload.event,
         prompt=_number(call),
         prompt_text=call.session.request,
-        tool=payload.tool,
-        what=first_words(payload.command if payload.tool_kind == "shell" else first_path),
+        tool=payload.tool.name,
+        what=first_words(payload.tool.command if payload.tool.kind == "shell" else first_path),
     )
 
 

@@ -34,13 +34,13 @@ _COMMAND = (
 def name_caller(call: Call, so_far: Verdict) -> Verdict:
     """Add the caller to a gitgates command or tool, unless a policy has done that; record it."""
     payload = call.payload
-    is_tool = payload.tool_kind == "ours"
-    if so_far.command or so_far.caller or not (is_tool or _OURS in payload.command):
+    is_tool = payload.tool.kind == "ours"
+    if so_far.command or so_far.caller or not (is_tool or _OURS in payload.tool.command):
         return so_far
-    entry = caller_entry(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
+    entry = caller_entry(payload.session, payload.agent.id, payload.agent.type, payload.tool.id)
     if is_tool:
         return so_far.joined(Verdict(caller=entry.nonce, entries=(entry,)))
-    command = with_caller(payload.command, entry.nonce)
+    command = with_caller(payload.tool.command, entry.nonce)
     return so_far.joined(Verdict(command=command, entries=(entry,))) if command else so_far
 
 

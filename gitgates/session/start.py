@@ -50,7 +50,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         _observe(call)
     if call.is_deferred:
         call.record(DeferredEntry(call.prompt))
-    is_prompt = payload.kind == "prompt" and not payload.automatic
+    is_prompt = payload.kind == "prompt" and not payload.prompt.automatic
     # If it is an end, or after a tool, work is done already, and is measured otherwise.
     begins = payload.kind not in (*RETRIED, "after-tool", "tool-failed")
     is_first = not (session.base or session.no_base) and begins
@@ -64,7 +64,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         from gitgates.session.rules import begin as begin_rules  # once in a session
 
         begin_rules(call)
-    is_asked = not (so_far.final or payload.agent_id or call.config_error)
+    is_asked = not (so_far.final or payload.agent.id or call.config_error)
     if session.stop and is_asked:
         return _end_main_thread(call, so_far)
     return so_far
@@ -73,7 +73,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 def _observe(call: Call) -> None:
     """Record who made the changes up to now, if anybody asks for that."""
     payload, open_abs = call.payload, f"{call.repo.state_abs}/recorder.calls"
-    if payload.tool_kind in UNCHANGING and not os.path.exists(open_abs):
+    if payload.tool.kind in UNCHANGING and not os.path.exists(open_abs):
         return
     from gitgates.session.recorder import observe_if_recorded  # many tools only read
 
@@ -97,13 +97,13 @@ def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
     A new prompt of the person is not stopped: they have seen the message, and continue.
     """
     payload, why = call.payload, call.session.stop
-    if payload.kind == "prompt" and not payload.automatic:
+    if payload.kind == "prompt" and not payload.prompt.automatic:
         call.record(StopEntry(""), WarningEntry(hook=HOOK_OF["subagent-end"], text=why))
         return so_far
     if not payload.can.stop:
         return so_far
     # It may end with a report, unless it waits for the sub-agent just now.
-    if payload.kind in ("after-tool", "tool-failed") and payload.tool_kind != "agent":
+    if payload.kind in ("after-tool", "tool-failed") and payload.tool.kind != "agent":
         return so_far
     return Verdict(STOP, why, why, entries=(StopEntry(""),), final=True)
 
@@ -115,12 +115,12 @@ def is_scheduled(call: Call) -> bool:
     text is taken for the client.
     """
     payload = call.payload
-    if payload.kind != "prompt" or payload.automatic:
+    if payload.kind != "prompt" or payload.prompt.automatic:
         return False
     facts = (*call.entries, *call.entries_elsewhere)
     scheduled = of_kind(facts, ScheduledEntry)
     marks = {mark for entry in scheduled for mark in entry.get("prompts", ())}
-    text = _bytes_of(payload.prompt)
+    text = _bytes_of(payload.prompt.text)
     if not call.host.PROTOCOL.returns_reason:
         return _mark_of(text) in marks
     # If others have blocked as well, all reasons are one prompt.
@@ -144,17 +144,17 @@ def entries_of(call: Call) -> list[Any]:
     event = EventEntry(
         event=payload.event,
         key=call.key,
-        prompt_id=payload.prompt_id,
-        agent=payload.agent_id,
-        agent_type=payload.agent_type,
-        tool=payload.tool,
-        tool_kind=payload.tool_kind,
+        prompt_id=payload.prompt.id,
+        agent=payload.agent.id,
+        agent_type=payload.agent.type,
+        tool=payload.tool.name,
+        tool_kind=payload.tool.kind,
         host="" if payload.host == DEFAULT_AGENT else payload.host,
     )
     entries: list[Any] = [PromptEntry("", ""), event] if _begins_turn(call) else [event]
-    if payload.scheduled:
+    if payload.prompt.scheduled:
         entries.append(
-            ScheduledEntry([_mark_of(_bytes_of(prompt)) for prompt in payload.scheduled])
+            ScheduledEntry([_mark_of(_bytes_of(prompt)) for prompt in payload.prompt.scheduled])
         )
     if payload.kind == "prompt":
         entries.append(_prompt(payload))
@@ -201,10 +201,12 @@ def returned_reason(call: Call, verdict: Verdict) -> tuple[ScheduledEntry, ...]:
 
 
 def _prompt(payload: Payload) -> PromptEntry:
-    if payload.automatic:
-        return PromptEntry(payload.prompt_id, "", automatic=True)
-    text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
-    return PromptEntry(payload.prompt_id, text, payload.transcript_abs)
+    if payload.prompt.automatic:
+        return PromptEntry(payload.prompt.id, "", automatic=True)
+    text = payload.prompt.text.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode(
+        "utf-8", "ignore"
+    )
+    return PromptEntry(payload.prompt.id, text, payload.transcript_abs)
 
 
 def first_point(call: Call) -> tuple[WorktreeState, str]:

@@ -47,7 +47,7 @@ def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     home = _repo(project_abs, env) if project_abs else None
     is_folder = os.path.isabs(payload.cwd_abs) and os.path.isdir(payload.cwd_abs)
     cwd_abs = payload.cwd_abs if is_folder else current_folder()
-    folders = [*(_folder_of(path, cwd_abs) for path in payload.paths), cwd_abs]
+    folders = [*(_folder_of(path, cwd_abs) for path in payload.tool.paths), cwd_abs]
     if not home:  # a folder of repositories, maybe: a command may be about another one
         folders += _folders_named(payload, cwd_abs, env)
     repos = [repo for folder in folders if (repo := _repo(folder, env))]
@@ -98,9 +98,9 @@ def _folders_named(payload: Payload, cwd_abs: str, env: Mapping[str, str]) -> li
 
     They are looked for in its text: this is asked of each command. The guard parses it, if need be.
     """
-    if payload.kind != "before-tool" or payload.tool_kind != "shell":
+    if payload.kind != "before-tool" or payload.tool.kind != "shell":
         return []
-    words = payload.command[:_MOST_READ].translate(_SIGNS).split()
+    words = payload.tool.command[:_MOST_READ].translate(_SIGNS).split()
     targets = [words[at] for at in range(1, len(words)) if words[at - 1] in _GOING]
     home = env.get("HOME", "")
     paths = [home + word[1:] if word.startswith("~/") else word for word in targets[:_MOST_NAMED]]
@@ -131,7 +131,7 @@ def _is_worked_in(repo: Repo, payload: Payload, cwd_abs: str) -> bool:
 
     if os.path.exists(session_journal(repo.state_abs, payload.session).path_abs):
         return True
-    words = payload.command[:_MOST_READ].translate(_SIGNS).translate(_JOINTS).split()
+    words = payload.tool.command[:_MOST_READ].translate(_SIGNS).translate(_JOINTS).split()
     roots = repo.root_abs, os.path.relpath(repo.root_abs, cwd_abs)
     return any(f"{word}/".startswith(f"{root}/") for word in words for root in roots)
 

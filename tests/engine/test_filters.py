@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from payload_support import payload_with
 
-from gitgates.core.agent_types import Payload
 from gitgates.core.types import Hook
 from gitgates.engine.hooks import matches_agent, matches_glob, matches_hook, matches_tool
 from gitgates.hosts.agents.claude import HOST
@@ -95,7 +95,7 @@ def test_a_hook_answers_to_both(
     expected: bool,  # noqa: FBT001 - a case of the table
 ) -> None:
     hook = Hook(name="PostToolUse", enabled_tools=tools, enabled_agents=agents)
-    payload = Payload(event="PostToolUse", tool="Edit", agent_type="reviewer")
+    payload = payload_with(event="PostToolUse", tool="Edit", agent_type="reviewer")
     assert matches_hook(hook, payload) is expected
 
 

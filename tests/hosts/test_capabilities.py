@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gitgates.core.agent_types import Channels, Payload
+from gitgates.core.agent_types import AgentFacts, Channels, Payload
 from gitgates.core.lifecycle import AGENT_HOOKS
 from gitgates.core.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Verdict
 from gitgates.hosts.agents.claude import HOST
@@ -87,7 +87,7 @@ def test_why_it_is_another_verdict(event: str, verdict: Level, why: str) -> None
 def test_a_question_that_nobody_can_answer_is_a_refusal(
     event: str, *, attended: bool, why: str | None
 ) -> None:
-    payload = payload_of(event)._replace(attended=attended)
+    payload = payload_of(event)._replace(agent=AgentFacts(attended=attended))
     question = Verdict(WARN, ask=True, to_agent="May it?")
     refused = Verdict(
         BLOCK, to_agent=f"May it?\n\nThis requires a person's permission, but {why}: it is refused."

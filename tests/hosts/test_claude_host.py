@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from json_support import JSON, TEXTS
+from payload_support import payload_with
 
 from gitgates.core.agent_types import BackgroundTask, Channels, Payload
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Verdict
@@ -53,7 +54,8 @@ def payload_of(event: str = "", **fields: Any) -> Payload:
     """Return the payload of an event of which these things are said."""
     kind, can = EVENTS.get(event, ("", Channels()))
     unread = "" if event else "an event without a name"
-    return Payload(host="claude", event=event, kind=kind, can=can, unread=unread, **fields)
+    row = {"host": "claude", "event": event, "kind": kind, "can": can, "unread": unread}
+    return payload_with(**row, **fields)
 
 
 def test_everything_that_a_stop_says() -> None:
@@ -151,9 +153,9 @@ def test_any_object_is_read(data: dict[str, Any]) -> None:
     found = decode(json.dumps(data).encode("utf-8", "surrogatepass"))
     for text in (found.event, found.session):
         text.encode()  # no half of a surrogate pair
-    for path in (found.cwd_abs, *found.paths):
+    for path in (found.cwd_abs, *found.tool.paths):
         os.fsencode(path)  # but a byte of a file name that is not text
-    assert "\0" not in "".join((found.cwd_abs, found.transcript_abs, *found.paths))
+    assert "\0" not in "".join((found.cwd_abs, found.transcript_abs, *found.tool.paths))
 
 
 @given(data=st.binary())
@@ -345,4 +347,4 @@ def test_the_limit_is_counted_as_javascript_counts(text: str, expected: str) -> 
 )
 def test_prompts_that_the_client_writes_itself(prompt: str, source: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
     data = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "source": source}
-    assert decode(json.dumps(data).encode()).automatic is expected
+    assert decode(json.dumps(data).encode()).prompt.automatic is expected

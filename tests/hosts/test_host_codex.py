@@ -14,7 +14,9 @@ FILE = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch"
 
 def paths(tool: str, command: str) -> tuple[str, ...]:
     payload = {"tool_name": tool, "tool_input": {"command": command}}
-    return HOST.decode(json.dumps({"hook_event_name": "PreToolUse", **payload}).encode(), {}).paths
+    return HOST.decode(
+        json.dumps({"hook_event_name": "PreToolUse", **payload}).encode(), {}
+    ).tool.paths
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_a_tool_is_of_the_kind_that_is_said(
     name: str, said: object, kind: str, others: tuple[str, ...]
 ) -> None:
     payload = decode(tool_name=name, tool_kind=said, session_id="s")
-    assert (payload.tool_kind, payload.tool_names, payload.unread) == (kind, others, "")
+    assert (payload.tool.kind, payload.tool.other_names, payload.unread) == (kind, others, "")
 
 
 def test_what_it_does_not_know_is_told(repo: Repo) -> None:

@@ -14,6 +14,7 @@ import pytest
 from claude_support import damaged
 from conftest import Repo
 from doctor_support import examine
+from payload_support import row_of
 
 from gitgates.core.agent_types import Payload
 from gitgates.core.types import BLOCK, Verdict
@@ -61,14 +62,14 @@ def denied(answer: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_what_each_payload_means_by_whichever_settings_it_comes(entry: str) -> None:
-    usual = Payload()._asdict()
+    usual = row_of(Payload())
     found = []
     for one in PAYLOADS:
         payload = agent_host(entry).decode(json.dumps(one["payload"]).encode(), {})
         assert payload.host == "vscode"
         said = {
             name: value
-            for name, value in payload._asdict().items()
+            for name, value in row_of(payload).items()
             if value != usual[name] and name not in UNSAID
         }
         found.append({**one, "means": json.loads(json.dumps(said))})

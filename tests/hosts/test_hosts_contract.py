@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from claude_support import damaged
+from payload_support import row_of
 
 from gitgates.config.load import load
 from gitgates.core.agent_types import Payload
@@ -75,10 +76,10 @@ def meaning(name: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Return what the host understands, but for what is as usual or what no fixture tells."""
     found = agent_host(name).decode(raw(payload), {})
     assert found.host == name
-    usual = Payload()._asdict()
+    usual = row_of(Payload())
     said = {
         field: value
-        for field, value in found._asdict().items()
+        for field, value in row_of(found).items()
         if value != usual[field] and field not in UNSAID
     }
     document: dict[str, Any] = json.loads(json.dumps(said))
@@ -263,8 +264,10 @@ def test_a_sample_of_an_event_is_understood_as_it(name: str) -> None:
         assert (payload.kind, payload.event, payload.unread) == (kind, HOOK_OF[kind], "")
         assert (payload.cwd_abs, payload.session) == ("/repo", "s1"), kind
         if kind in ("before-tool", "after-tool"):
-            assert payload.paths == ("/repo/a.txt",), kind
-            assert matches_tool(("Edit", "Write"), payload.tool, payload.tool_names), kind
+            assert payload.tool.paths == ("/repo/a.txt",), kind
+            assert matches_tool(("Edit", "Write"), payload.tool.name, payload.tool.other_names), (
+                kind
+            )
 
 
 # Whose protocols differ most, first: in the others, the same is what they mean and answer.

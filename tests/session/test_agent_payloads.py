@@ -14,6 +14,7 @@ import pytest
 from claude_support import NAMES, RECORDED, answer_of, damaged, placed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from payload_support import row_of
 
 from gitgates.core.agent_types import Payload
 from gitgates.core.types import BLOCK, STOP, WARN, Verdict
@@ -94,10 +95,10 @@ def test_a_field_is_missing_or_of_another_type(number: int, tmp_path: Path) -> N
 
 
 def _of_the_right_types(payload: Payload) -> None:
-    usual = Payload()
-    for field, value in payload._asdict().items():
-        assert type(value) is type(getattr(usual, field)), field
-    assert all(type(text) is str for text in (*payload.paths, *payload.scheduled))
+    usual = row_of(Payload())
+    for field, value in row_of(payload).items():
+        assert type(value) is type(usual[field]), field
+    assert all(type(text) is str for text in (*payload.tool.paths, *payload.prompt.scheduled))
 
 
 @pytest.mark.slow

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from agent_support import Agent
+from payload_support import payload_with
 
-from gitgates.core.agent_types import BackgroundTask, Payload
+from gitgates.core.agent_types import BackgroundTask
 from gitgates.files import points
 from gitgates.files.look import TimeOver
 from gitgates.files.memory import Memory, time_over
@@ -40,7 +41,7 @@ class Session:
     def call(self, kind: str, **fields: Any) -> Call:
         event = EVENTS.get(kind, kind)
         known: Any = {"host": "claude", "kind": kind, "event": event, "session": self.name}
-        return Call(Payload()._replace(**{**known, **fields}), self.found)
+        return Call(payload_with(**{**known, **fields}), self.found)
 
     def event(self, kind: str, **fields: Any) -> None:
         observe(self.call(kind, **fields))
@@ -217,7 +218,7 @@ def test_what_is_not_known_to_read_only_may_write() -> None:
         *(("writes", "", True), ("other", "", True), ("shell", "", True)),
         *(("shell", "cat a", False), ("shell", "cat a > b", True), ("agent", "", False)),
     ):
-        payload = Payload(host="claude", tool="x", tool_kind=kind, command=command)  # type: ignore[arg-type]
+        payload = payload_with(host="claude", tool="x", tool_kind=kind, command=command)
         assert may_write(payload) is writes, (kind, command)
 
 

@@ -73,7 +73,7 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
         )
 
         return so_far if so_far.level >= BLOCK else so_far.joined(decide_hook(call))
-    who = identify(call.env, call.payload.agent_type)
+    who = identify(call.env, call.payload.agent.type)
     if call.kind in _BEGINNINGS:
         return so_far.joined(Verdict(to_agent=guidance(advice_of(call.config), who, _LONGEST)))
     hooks = _before_tool(call, who) if call.kind == "before-tool" else _at(call, who)
@@ -99,8 +99,8 @@ def _before_tool(call: Call, who: Identity) -> list[Advice]:
         of_git = hooks_at(advice_of(call.config), identify(call.env), (trigger,))
         hooks = hooks_at(advice_of(call.config), who, (trigger,))
         hooks = [hook for hook in hooks if hook not in of_git]
-        if hooks and verb in call.payload.command:
+        if hooks and verb in call.payload.tool.command:
             from gitgates.features.advice.run import is_about_to  # few commands commit
 
-            due += hooks if is_about_to(verb, call.payload.command) else ()
+            due += hooks if is_about_to(verb, call.payload.tool.command) else ()
     return due

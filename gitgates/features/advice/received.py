@@ -28,7 +28,7 @@ _SHOW, _READ = "gitgates journal show", "gitgates journal read handoff"
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Give a new session its handoffs; record that they were received."""
-    is_new = call.payload.source not in ("compact", "resume")
+    is_new = call.payload.prompt.source not in ("compact", "resume")
     # Most repositories have no messages.
     if not is_new or not os.path.exists(f"{call.repo.shared_state_abs}/messages.jsonl"):
         return so_far
@@ -81,7 +81,7 @@ def _waiting(call: Call, messages: Sequence[Message]) -> list[Message]:
     from gitgates.store.log import file_name
 
     received = _received(messages)
-    names = identify(call.env, call.payload.agent_type).names
+    names = identify(call.env, call.payload.agent.type).names
     session = file_name(call.payload.session)
     return [
         message

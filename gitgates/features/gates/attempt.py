@@ -74,7 +74,7 @@ class StopAttempt:
         self.decision: Decision | None = None  # the gates', once they have run
         self._given_up = self._earlier_reasons() | self._session.reasons_not_to_fix(call.prompt)
         self._rounds = self._session.rounds_of(
-            payload.event, payload.agent_id, call.prompt, run.listed
+            payload.event, payload.agent.id, call.prompt, run.listed
         )
         self._blocked = [round_ for round_ in self._rounds if round_.outcome == BLOCKED]
         if self._rounds and not call.by_hand and (first := self._rounds[0].run):
@@ -155,7 +155,7 @@ class StopAttempt:
 
     def _same_gates(self) -> list[Round]:
         payload = self._call.payload
-        key = (payload.event, payload.agent_id, self._run.listed)
+        key = (payload.event, payload.agent.id, self._run.listed)
         return [
             round_
             for round_ in self._session.rounds
@@ -186,7 +186,7 @@ class StopAttempt:
         )
         attempt = Attempt(
             prompt=call.prompt,
-            agent=call.payload.agent_id,
+            agent=call.payload.agent.id,
             gates=self._run.listed,
             verdict=level,
             deciding=statuses,
@@ -195,7 +195,8 @@ class StopAttempt:
             ),
             given_up=self._given_up,
             waits=any(
-                (task.kind, task.status) == ("shell", "running") for task in call.payload.background
+                (task.kind, task.status) == ("shell", "running")
+                for task in call.payload.ending.background
             ),
         )
         most = call.config.breaker

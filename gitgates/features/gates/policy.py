@@ -62,7 +62,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     """Run the gates that match the tool and the agent; add rules and warnings."""
     hook, payload = call.hook, call.payload
     lists_gates = not set(hook.gates).issubset(policy_gates())
-    has_gates = lists_gates and matches_hook(hook, payload) and not payload.automatic
+    has_gates = lists_gates and matches_hook(hook, payload) and not payload.prompt.automatic
     if payload.kind in RETRIED:
         return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far
     if so_far.level >= BLOCK and payload.kind == "before-tool":
@@ -133,7 +133,7 @@ def _add_context(call: Call) -> Verdict:
         from gitgates.features.gates.rules import rules_text  # only needed for these events
 
         return Verdict(to_agent=rules_text(call.config))
-    if payload.kind == "prompt" and not payload.agent_id and (warnings := call.session.warnings):
+    if payload.kind == "prompt" and not payload.agent.id and (warnings := call.session.warnings):
         return Verdict(
             to_agent="\n\n".join([text for _hook, text in warnings if text]),
             entries=(WarningEntry(hook="", text=""),),

@@ -50,7 +50,7 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Refuse the tool call, or have the person asked, as the settings of the rule say."""
-    kind = call.payload.tool_kind
+    kind = call.payload.tool.kind
     violations = (
         _command_violations(call)
         if kind == "shell"
@@ -99,7 +99,7 @@ def _edit_violations(call: Call) -> Iterable[Violation]:
     from gitgates.session.trust import absolute
 
     payload, places = call.payload, resolved(guarded_places(call, git_settings(call)))
-    for path in payload.paths:
+    for path in payload.tool.paths:
         for place in find_places(absolute(path, payload.cwd_abs), places):
             if place.mention and not _changes_guarded_part(place, payload):
                 continue
@@ -119,13 +119,15 @@ def _changes_guarded_part(place: Place, payload: Payload) -> bool:
     """Return whether an edit changes the guarded part of a file."""
     if place.rule == "gate_settings":
         return _changes_table(place.path_abs, payload)
-    return any(place.mention in text for edit in payload.edits for text in (edit.old, edit.new))
+    return any(
+        place.mention in text for edit in payload.tool.edits for text in (edit.old, edit.new)
+    )
 
 
 def _changes_table(path_abs: str, payload: Payload) -> bool:
     """Return whether an edit changes our table in pyproject.toml, which must stay valid TOML."""
     before = after = _content(path_abs)
-    for edit in payload.edits:
+    for edit in payload.tool.edits:
         replaced = after.replace(edit.old, edit.new, -1 if edit.everywhere else 1)
         after = edit.new if edit.whole else replaced
     return _has_other_table(before, after)
@@ -163,7 +165,7 @@ def _command_violations(call: Call) -> Iterable[Violation]:
     )
     from gitgates.session.shell_commands import LONGEST
 
-    text, settings = call.payload.command, git_settings(call)
+    text, settings = call.payload.tool.command, git_settings(call)
     if len(text) > LONGEST:
         return (Violation("unreadable", "it is too long"),)
     places = tuple(guarded_places(call, settings))

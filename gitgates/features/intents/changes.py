@@ -51,7 +51,7 @@ def decide_changes(call: Call) -> Verdict:
     """Return the verdict on changes outside the scope: after a shell command, or at an end."""
     payload, leases = call.payload, renewed_leases(call)
     if payload.kind in ("after-tool", "tool-failed"):
-        return Verdict() if is_reading(payload.command) else _after_shell(call, leases)
+        return Verdict() if is_reading(payload.tool.command) else _after_shell(call, leases)
     is_end = payload.kind in ENDINGS and call.ends_work
     verdict = _at_end(call, leases) if is_end else Verdict()
     if payload.kind != "turn-end" and verdict.level < BLOCK and not call.is_dry:
@@ -69,7 +69,7 @@ def _after_shell(call: Call, leases: Leases) -> Verdict:
 
 def _at_end(call: Call, leases: Leases) -> Verdict:
     """Send back an agent that leaves changes outside the scope, at most three times."""
-    agent = call.payload.agent_id
+    agent = call.payload.agent.id
     outside, new, entries = _compare(call, leases)
     if agent:  # only what was found after its own commands, or just now
         entries_of_agent = [
@@ -110,12 +110,12 @@ def _compare(call: Call, leases: Leases) -> tuple[list[str], list[str], tuple[An
         return [], [], ()
     outside = _without_scopes(call, leases, changed)
     new_outside = [path for path in outside if path in new]
-    return outside, new_outside, (IntentOutsideEntry(call.payload.agent_id, new_outside, now),)
+    return outside, new_outside, (IntentOutsideEntry(call.payload.agent.id, new_outside, now),)
 
 
 def _start(call: Call) -> float:
     """Return the time from which changes count: the first selection, or the last allowed stop."""
-    agents = ("", call.payload.agent_id)
+    agents = ("", call.payload.agent.id)
     ends = of_kind(call.entries, IntentEndEntry)
     times = [stamp_of(e) for e in ends if e.get("is_let_go") and e.get("agent") in agents]
     if not settings_of(call.config).required:

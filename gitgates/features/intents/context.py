@@ -65,11 +65,11 @@ def decide_context(call: Call) -> Verdict:
 
 def _recorded(call: Call, intent: str) -> str:
     """Return the context from before the last compaction; empty if there was none."""
-    agent, text = call.payload.agent_id, ""
+    agent, text = call.payload.agent.id, ""
     for fact in of_kind(call.entries, IntentContextEntry):
         if fact.get("agent") == agent:
             text = str(fact.get("text", "")) if fact.get("intent") == intent else ""
-    return text if call.payload.source == "compact" else ""
+    return text if call.payload.prompt.source == "compact" else ""
 
 
 def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:

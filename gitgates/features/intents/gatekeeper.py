@@ -33,7 +33,7 @@ OFFERED = "If your task belongs to one of these intents, select it before you wr
 
 def decide_tool(call: Call, so_far: Verdict) -> Verdict:
     """Decide about a tool that may write; renew its user's lease."""
-    kind, paths = call.payload.tool_kind, call.edited_paths
+    kind, paths = call.payload.tool.kind, call.edited_paths
     leases = renewed_leases(call)
     if kind == "ours":
         from gitgates.session.shell_commands import name_caller  # rare: tools of `gitgates mcp`
@@ -108,7 +108,7 @@ def judge_write(
 def _only_reads(call: Call) -> bool:
     from gitgates.session.reading import is_reading  # only needed for shell commands
 
-    return is_reading(call.payload.command)
+    return is_reading(call.payload.tool.command)
 
 
 # Texts for the agent
@@ -192,7 +192,7 @@ def join_paths(paths: Sequence[str]) -> str:
 
 def holder_of_call(call: Call) -> Holder:
     """Return the session or sub-agent that an event belongs to."""
-    return holder_of(call.payload.session, call.payload.agent_id)
+    return holder_of(call.payload.session, call.payload.agent.id)
 
 
 def renewed_leases(call: Call) -> Leases:

@@ -112,7 +112,7 @@ def labels(call: Call) -> dict[str, str]:
     # only needed if there are intents
     from gitgates.features.intents.lease import held_by, holder_of, read_leases
 
-    holder = holder_of(call.payload.session, call.payload.agent_id)
+    holder = holder_of(call.payload.session, call.payload.agent.id)
     lease = held_by(read_leases(call.repo.shared_state_abs), holder)
     return {"intent": lease.intent} if lease else {}
 
@@ -136,7 +136,7 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
         from gitgates.features.intents.context import decide_context
 
         return so_far.joined(decide_context(call))
-    is_plain = call.kind in _AFTER and call.payload.tool_kind != "shell"
+    is_plain = call.kind in _AFTER and call.payload.tool.kind != "shell"
     if is_plain or call.kind == "prompt":
         from gitgates.features.intents.gatekeeper import renewed_leases
 

@@ -98,7 +98,7 @@ def is_reviewer(review: Review, agent_type: str) -> bool:
 
 def reviews(review: Review, payload: Payload) -> bool:
     """Return whether an event belongs to a reviewing sub-agent."""
-    return matches_agent((*review.agents, review.reviewer), payload.agent_type)
+    return matches_agent((*review.agents, review.reviewer), payload.agent.type)
 
 
 def asks_for_review(call: Call) -> bool:

@@ -280,7 +280,7 @@ def marker_now(call: Call, how: str, name: str) -> MarkerEntry | None:
     try:
         change = SessionChange(call)
         if how == "agent":
-            change.now = change.evidence.starting_points.get(payload.agent_id, change.now)
+            change.now = change.evidence.starting_points.get(payload.agent.id, change.now)
         patch = change.patch if change.now.tree else ""
     except GitError as error:
         call.say(error.message)
@@ -288,8 +288,8 @@ def marker_now(call: Call, how: str, name: str) -> MarkerEntry | None:
     return MarkerEntry(
         how=how,
         name=name,
-        agent=payload.agent_id,
-        prompt_id=payload.prompt_id,
+        agent=payload.agent.id,
+        prompt_id=payload.prompt.id,
         tree=change.now.tree,
         head=change.now.head,
         patch=patch,

@@ -94,7 +94,7 @@ def _plain(name: str) -> str:
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Record reviews; at a turn's end, block an agent whose change was not reviewed."""
     if call.payload.kind == "before-tool":
-        if call.payload.tool_kind not in ("shell", "ours"):
+        if call.payload.tool.kind not in ("shell", "ours"):
             return so_far
         from gitgates.session.shell_commands import name_caller  # other tools do not need it
 
@@ -107,7 +107,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         so_far = so_far.joined(Verdict(entries=(entry,) if entry else ()))
     if call.payload.kind not in ENDINGS or not asks_for_review(call):
         return so_far
-    if call.ends_work or call.payload.mode == "plan":
+    if call.ends_work or call.payload.agent.mode == "plan":
         record_base(call)
     return _decide_end(call, so_far) if call.ends_work else so_far
 
@@ -115,16 +115,16 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
     """Return the kind and name of the review that an event shows; None if it shows none."""
     payload, review = call.payload, settings_of(call.config)
-    is_skill = matches_agent(review.skills, payload.skill)
-    match payload.kind, payload.tool_kind:
+    is_skill = matches_agent(review.skills, payload.tool.skill)
+    match payload.kind, payload.tool.kind:
         case "prompt-expansion", _ if is_skill:
-            return "command", payload.skill
-        case "after-tool", "report" if not payload.failed:
+            return "command", payload.tool.skill
+        case "after-tool", "report" if not payload.tool.failed:
             return "findings", ""
-        case "after-tool", "skill" if is_skill and not payload.failed:
-            return "skill", payload.skill
+        case "after-tool", "skill" if is_skill and not payload.tool.failed:
+            return "skill", payload.tool.skill
         case "subagent-end", _ if so_far.level < BLOCK and reviews(review, payload):
-            return "agent", payload.agent_type
+            return "agent", payload.agent.type
     return None
 
 

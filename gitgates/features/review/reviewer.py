@@ -142,13 +142,13 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     payload, review = call.payload, settings_of(call.config)
     verdict: Verdict | None = None
     match payload.kind:
-        case "prompt" if switch := switch_in(payload.prompt, review.prefix):
+        case "prompt" if switch := switch_in(payload.prompt.text, review.prefix):
             verdict = _switch_strict(call, on=switch == ON)
-        case "before-tool" if is_reviewer(review, payload.agent_type):
+        case "before-tool" if is_reviewer(review, payload.agent.type):
             verdict = _restrict_tools(call)
         case "subagent-start" if reviews(review, payload):
             verdict = _begin(call)
-        case "subagent-end" if is_reviewer(review, payload.agent_type):
+        case "subagent-end" if is_reviewer(review, payload.agent.type):
             verdict = _end(call)
     return so_far.joined(verdict) if verdict else so_far
 
@@ -169,7 +169,7 @@ def _switch_strict(call: Call, *, on: bool) -> Verdict:
     from gitgates.features.review.text import installed, strict_began
 
     review, payload = settings_of(call.config), call.payload
-    if payload.automatic:
+    if payload.prompt.automatic:
         return Verdict(WARN, to_person=_SCHEDULED.format(review.prefix))
     call.record(ReviewOnEntry() if on else ReviewOffEntry())
     host = agent_host(payload.host or DEFAULT_AGENT)
@@ -196,7 +196,7 @@ def _switch_strict(call: Call, *, on: bool) -> Verdict:
 
 def _begin(call: Call) -> Verdict:
     """Record the content that a review will see, and give the reviewer its token once."""
-    agent, now = call.payload.agent_id, call.point
+    agent, now = call.payload.agent.id, call.point
     began = ReviewBeganEntry(agent, now.tree, now.head)
     has_token = any(fact.get("key") == call.key for fact in of_kind(call.entries, TokenEntry))
     if not agent or has_token or not _is_strict_reviewer(call):
@@ -217,7 +217,7 @@ def _is_strict_reviewer(call: Call) -> bool:
     """Return whether a sub-agent is the reviewer for the strict form."""
     from gitgates.features.review.facts import is_strict
 
-    return is_reviewer(settings_of(call.config), call.payload.agent_type) and is_strict(call)
+    return is_reviewer(settings_of(call.config), call.payload.agent.type) and is_strict(call)
 
 
 def _restrict_tools(call: Call) -> Verdict | None:
@@ -226,7 +226,7 @@ def _restrict_tools(call: Call) -> Verdict | None:
         return None
     payload = call.payload
     allowed = settings_of(call.config).reviewer_commands
-    refused = refuse_tool(payload.tool_kind, payload.tool, payload.command, allowed)
+    refused = refuse_tool(payload.tool.kind, payload.tool.name, payload.tool.command, allowed)
     return Verdict(BLOCK, to_agent=refused, final=True) if refused else None
 
 
@@ -305,7 +305,7 @@ def split_commands(text: str) -> list[list[str]] | None:
 
 def _end(call: Call) -> Verdict | None:
     """Send back a reviewer that ends without a decision; None if the strict form is off."""
-    agent = call.payload.agent_id
+    agent = call.payload.agent.id
     if not agent or not _is_strict_reviewer(call):
         return None
     from gitgates.features.review.change import SessionChange
@@ -326,7 +326,7 @@ def _end(call: Call) -> Verdict | None:
     if not is_last:
         return _send_back(call, entry, was_posted=bool(decisions))
     text = (
-        f"gitgates: review: `{call.payload.agent_type}` ended without a decision on the "
+        f"gitgates: review: `{call.payload.agent.type}` ended without a decision on the "
         f"current change, although it was sent back {times} times"
     )
     return Verdict(WARN, to_person=text, entries=(entry,), final=True)
@@ -338,7 +338,7 @@ def _send_back(call: Call, entry: RoundEntry, *, was_posted: bool) -> Verdict:
     why = "You have not posted a decision yet, so you cannot end."
     if was_posted:
         why = "You posted your decision, but the change is different now."
-    token, token_entry = _new_token(call.payload.agent_id, "")
+    token, token_entry = _new_token(call.payload.agent.id, "")
     # The answer stored for a second delivery does not contain the token.
     masked = call.encode(Verdict(BLOCK, to_agent=sent_back(_MASK, why)))
     entries = (entry._replace(answer=masked), token_entry)
@@ -352,7 +352,7 @@ def repeat(call: Call, answer: str) -> Verdict | None:
     text = json.loads(answer or "{}").get("reason", "")
     if _MASK not in text:
         return None
-    token, token_entry = _new_token(call.payload.agent_id, "")
+    token, token_entry = _new_token(call.payload.agent.id, "")
     again = text.replace(f"--token {_MASK}", f"--token {token}")
     return Verdict(BLOCK, to_agent=again, entries=(token_entry,))
 

@@ -102,7 +102,7 @@ def _trace(call: Call, point: Point, calls: Mapping[str, OpenCall]) -> None:
     others = {
         each.origin.facts.what: each
         for key, each in calls.items()
-        if key != payload.tool_use_id and not each.runs_on
+        if key != payload.tool.id and not each.runs_on
     }
     by_writer: dict[OpenCall | None, list[Fact]] = {}
     files = _changes(call, point, named_paths)
@@ -125,8 +125,8 @@ def _who(call: Call, point: Point) -> Fact:
     labels: Fact = dict.fromkeys(LABELS, "")
     for labels_of in functions_of(call.config, "labels", call.kind):
         labels |= labels_of(call)
-    who = {"session": payload.session, "agent": payload.agent_id, "agent_type": payload.agent_type}
-    return {**who, **labels, "tool": payload.tool, "tool_use": payload.tool_use_id}
+    who = {"session": payload.session, "agent": payload.agent.id, "agent_type": payload.agent.type}
+    return {**who, **labels, "tool": payload.tool.name, "tool_use": payload.tool.id}
 
 
 def _who_else(origin: Origin | Point, agent: str) -> Fact:

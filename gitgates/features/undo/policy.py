@@ -47,9 +47,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     Raises: OSError if the state folder cannot be written.
     """
     payload, is_on = call.payload, settings_of(call.config).enabled
-    if call.is_dry or not (is_on or payload.tool_kind == "shell"):
+    if call.is_dry or not (is_on or payload.tool.kind == "shell"):
         return so_far
-    if call.kind == "before-tool" and payload.tool_kind in ("shell", "ours"):
+    if call.kind == "before-tool" and payload.tool.kind in ("shell", "ours"):
         from gitgates.session.shell_commands import name_caller  # so that it may undo its own turn
 
         so_far = name_caller(call, so_far)
@@ -73,11 +73,11 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 def _is_nothing(call: Call) -> bool:
     """Return whether a command only reads, and its event closes no open call."""
-    if call.payload.tool_kind != "shell" or os.path.exists(f"{call.repo.state_abs}/recorder.calls"):
+    if call.payload.tool.kind != "shell" or os.path.exists(f"{call.repo.state_abs}/recorder.calls"):
         return False
     from gitgates.session.reading import is_reading
 
-    return bool(call.payload.command) and is_reading(call.payload.command)
+    return bool(call.payload.tool.command) and is_reading(call.payload.tool.command)
 
 
 def _asks(config: Config) -> bool:

@@ -58,7 +58,7 @@ def before(call: Call) -> Verdict:
 
 def _unsaved_file(call: Call, look: Look | None) -> Verdict | None:
     """Ask about a file that a tool will write and that could not be saved."""
-    is_edit = look and call.payload.tool_kind == "writes"
+    is_edit = look and call.payload.tool.kind == "writes"
     if not is_edit or setting_of(call.config, "lost_work") == "off":
         return None
     left_out = look.all_left_out if look else {}
@@ -78,8 +78,8 @@ def _answer(call: Call, look: Look | None) -> Answer | None:
     """Return the question about a shell command, or its refusal; None if it may run."""
     from gitgates.features.undo.table import may_matter
 
-    command, config = call.payload.command, call.config
-    is_command = call.payload.tool_kind == "shell"
+    command, config = call.payload.tool.command, call.config
+    is_command = call.payload.tool.kind == "shell"
     if not (is_command and has_rules(config) and may_matter(command, config)):
         return None
     from gitgates.features.undo.answer import answer  # most commands destroy nothing
@@ -95,7 +95,7 @@ def after(call: Call) -> Verdict:
         return Verdict()
     from gitgates.features.undo.told import told  # most calls change nothing
 
-    text = told(call.repo, point, is_command=call.payload.tool_kind == "shell")
+    text = told(call.repo, point, is_command=call.payload.tool.kind == "shell")
     return Verdict(WARN, to_agent=text, to_person=text) if text else Verdict()
 
 

@@ -68,11 +68,13 @@ class Generic(AgentHost):
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return the payload with these fields."""
         payload = super().payload_of(fields, env)
-        names = (*payload.tool_names, *_USUAL.get(payload.tool_kind, ()))
+        tool, is_automatic = payload.tool, fields.get("automatic") is True
+        names = dict.fromkeys((*tool.other_names, *_USUAL.get(tool.kind, ())))
+        others = tuple(name for name in names if name != tool.name)
         return payload._replace(
-            tool_names=tuple(name for name in dict.fromkeys(names) if name != payload.tool),
-            attended=fields.get("attended") is True,
-            automatic=fields.get("automatic") is True,
+            tool=tool._replace(other_names=others),
+            agent=payload.agent._replace(attended=fields.get("attended") is True),
+            prompt=payload.prompt._replace(automatic=is_automatic),
         )
 
     def unread_in(self, fields: dict[str, Any], payload: Payload) -> str:

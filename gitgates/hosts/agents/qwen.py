@@ -143,7 +143,7 @@ class Qwen(AgentHost):
         """Return the payload with these fields."""
         payload = super().payload_of(fields, env)
         is_automatic = payload.kind == "prompt" and not text_of(fields, _TYPED)
-        return payload._replace(automatic=is_automatic)
+        return payload._replace(prompt=payload.prompt._replace(automatic=is_automatic))
 
     def sample(
         self, kind: EventKind, root_abs: str, session: str, file: str = ""

@@ -52,9 +52,9 @@ def test_a_step_is_told_of_its_files_and_its_tools() -> None:
     calls = [{"tool_name": tool, "tool_input": CALLS[tool]} for tool in CALLS]
     data = {"hook_event_name": "PostToolBatch", "tool_calls": [*calls, 7]}
     payload = agent_host("claude").decode(json.dumps(data).encode(), {})
-    assert payload.paths == ("a.txt", "b.txt")  # not what it has read
-    assert [call.tool for call in payload.calls] == [*CALLS]
-    assert [call.tool_kind for call in payload.calls] == ["writes", "writes", "reads", "shell"]
+    assert payload.tool.paths == ("a.txt", "b.txt")  # not what it has read
+    assert [call.name for call in payload.tool.calls] == [*CALLS]
+    assert [call.kind for call in payload.tool.calls] == ["writes", "writes", "reads", "shell"]
 
 
 @pytest.mark.parametrize(

@@ -194,13 +194,16 @@ class Claude(AgentHost):
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return the payload with these fields."""
         payload = super().payload_of(fields, env)
-        prompt, source = payload.prompt, payload.source
+        prompt = payload.prompt
         tool_input = fields.get("tool_input")
         inside = tool_input if isinstance(tool_input, dict) else {}
+        is_pseudo = prompt.text.lstrip().startswith(_PSEUDO_PREFIXES)
         return payload._replace(
-            attended=env.get(_ATTENDED) != "0",
-            automatic=prompt.lstrip().startswith(_PSEUDO_PREFIXES) or source in _PSEUDO_SOURCES,
-            scheduled=_scheduled(fields, inside),
+            agent=payload.agent._replace(attended=env.get(_ATTENDED) != "0"),
+            prompt=prompt._replace(
+                automatic=is_pseudo or prompt.source in _PSEUDO_SOURCES,
+                scheduled=_scheduled(fields, inside),
+            ),
         )
 
     def conversation_start_in(self, head: bytes) -> float:
