@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gitgates.core.types import ALLOW, BLOCK, Decision, GateResult, Visit
+from gitgates.core.types import ALLOW, BLOCK, Decision, Findings, GateResult, ResultOrigin, Visit
 from gitgates.report import artifacts
 from gitgates.report.result import AttemptReport, outcome_of
 
@@ -20,6 +20,9 @@ def visit(name: str, status: Status, **more: Any) -> Visit:
     verdict: Level = more.pop("verdict", ALLOW if fine else BLOCK)
     action = more.pop("action", "CONTINUE" if fine else "BLOCK")
     more.setdefault("exit_status", {"passed": 0, "failed": 1}.get(status))
+    for part, record in (("findings", Findings), ("origin", ResultOrigin)):
+        fields = {field: more.pop(field) for field in record._fields if field in more}
+        more[part] = record(**fields)
     return Visit(
         result=GateResult(gate=name, status=status, **more), verdict=verdict, action=action
     )

@@ -66,7 +66,7 @@ class Checker:
     def one(self, gate: Gate, **options: Any) -> str:
         """Run one gate; return its status, or `reused`."""
         (result,) = self.run(gate, **options)
-        return "reused" if result.reused and not self.log() else result.status
+        return "reused" if result.origin.reused and not self.log() else result.status
 
     def log(self) -> list[str]:
         """Return the arguments of each run since the last call."""

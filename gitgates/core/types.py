@@ -370,6 +370,26 @@ class Ending(Record):
     not_started: str = ""  # why it never ran
 
 
+class ResultOrigin(Record):
+    """Where a result comes from, other than a run here and now."""
+
+    reused: str = ""  # the run that a reused pass is from: when, and in which hook
+    shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
+    maker: str | None = None  # of the pass, as in a Proof; None: whoever runs this
+    where: str = ""  # the server that it ran on; empty: here
+    action_digest: str = ""  # what ran there, as the server tells it apart: a digest
+    remote_failure: str = ""  # why it could not run on a server, and has run here
+
+
+class Findings(Record):
+    """What was read in a gate's output, and compared."""
+
+    failures: tuple[Failure, ...] = ()  # if `failures` tells them apart
+    accepted: tuple[str, ...] = ()  # fingerprints of failures that do not count
+    excused: str = ""  # why the result does not count, though it is no pass
+    metrics: Mapping[str, float] = {}
+
+
 class GateResult(Record):
     """How one gate ended."""
 
@@ -381,20 +401,20 @@ class GateResult(Record):
     waited_s: float = 0.0  # before it, for slots or resources
     output: bytes = b""  # head and tail, the gap marked
     dropped_bytes: int = 0
+    log_abs: str = ""  # all of the output; empty if there was none
     changed_paths: tuple[str, ...] = ()
     restaged_paths: tuple[str, ...] = ()  # of them; the rest is not in the commit
     reason: str = ""  # why, if the status alone does not say
-    excused: str = ""  # why it does not count, though it is no pass
-    accepted: tuple[str, ...] = ()  # fingerprints of its failures that do not count
-    log_abs: str = ""  # all of the output; empty if there was none
-    metrics: Mapping[str, float] = {}  # numbers in its output
-    failures: tuple[Failure, ...] = ()  # in its output, if `failures` tells them apart
-    reused: str = ""  # the run that a reused pass is from: when, and in which hook
-    shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
-    maker: str | None = None  # of the pass, as in a Proof; None: whoever runs this
-    where: str = ""  # the server that it ran on; empty: here
-    action_digest: str = ""  # what ran there, as the server tells it apart: a digest
-    remote_failure: str = ""  # why it could not run on a server, and has run here
+    findings: Findings = Findings()
+    origin: ResultOrigin = ResultOrigin()
+
+    def with_findings(self, **fields: Any) -> GateResult:  # noqa: ANN401 - of any field
+        """Return the result with other findings."""
+        return self._replace(findings=self.findings._replace(**fields))
+
+    def from_origin(self, **fields: Any) -> GateResult:  # noqa: ANN401 - of any field
+        """Return the result with another origin."""
+        return self._replace(origin=self.origin._replace(**fields))
 
 
 class Visit(Record):

@@ -154,14 +154,14 @@ class KnownFailures:
         is_known = {*accepted}
         new = [each for each in self._now if each.fingerprint not in is_known]
         old = (each for each in self._now if each.fingerprint in is_known)
-        result = result._replace(accepted=accepted, failures=(*new, *old)[:MOST_FAILURES])
+        result = result.with_findings(accepted=accepted, failures=(*new, *old)[:MOST_FAILURES])
         summary = counted(len(accepted), "accepted failure")
         if by_file and by_base:
             summary += f": {len(by_base)} at {self.base.name}, {len(by_file)} in {BASELINE_FILE}"
         else:
             summary += f" {'at ' + self.base.name if by_base else 'in ' + BASELINE_FILE}"
         if not new:
-            return result._replace(excused=summary, reason=summary)
+            return result._replace(reason=summary).with_findings(excused=summary)
         is_compared = self.base.commit or self._step.gate.measures.baseline == "file"
         reason = counted(len(new), "new failure" if is_compared and not why_not else "failure")
         reason += (f"; no baseline: {why_not}" if why_not else "") + self._note

@@ -60,8 +60,8 @@ def failures_of(
 
     If that takes too long, the person is told, and the whole output is one failure.
     """
-    if result.failures:
-        return result.failures
+    if result.findings.failures:
+        return result.findings.failures
     most = MOST_BYTES_OF_JSON if gate.measures.failures in OF_JSON else _MOST_READ
     output = whole_output(result, most)
     folder, counts_warnings = gate.program.working_dir, bool(gate.measures.baseline)

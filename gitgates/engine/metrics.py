@@ -76,7 +76,7 @@ class Measurement:
         if result.status not in ("passed", "unchecked", "failed"):
             return result
         numbers = find_numbers(self._gate, result.output, self._is_stopped)
-        result = result._replace(metrics=numbers or {})
+        result = result.with_findings(metrics=numbers or {})
         if result.status != "failed":
             result = self._judge(result, is_slow=numbers is None)
         if numbers:
@@ -142,7 +142,7 @@ class Measurement:
         if absent and self._gate.measures.ratchet == MEASURE and not is_measured:
             self.is_due = True
             return result
-        if worse := self._worse(result.metrics, before):
+        if worse := self._worse(result.findings.metrics, before):
             reason = f"{'; '.join(worse)} at {self.base.name}"
             return result._replace(status="failed", exit_status=None, reason=reason)
         if not absent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitgates.core.errors import GitgatesError
 from gitgates.core.policy import providers
 from gitgates.core.record import Record
-from gitgates.core.types import GateResult
+from gitgates.core.types import GateResult, ResultOrigin
 from gitgates.engine.plan import REUSE, takes_paths
 from gitgates.engine.signed_keys import definition_sha256, platform
 from gitgates.store.proofs import age, definition_of, of_content
@@ -52,8 +52,8 @@ class ProvedTree(Record):
             if row.status == "failed":
                 return None
             if row.status == "passed" and row.exact and self._covers(gate, row.base):
-                origin = f"{row.hook}, {age(row.time_s)}"
-                return GateResult(gate=name, status="passed", reused=origin)
+                source = f"{row.hook}, {age(row.time_s)}"
+                return GateResult(name, "passed", origin=ResultOrigin(source))
         return self.believed(gate, config)
 
     def believed(self, gate: Gate, config: Config) -> GateResult | None:
@@ -67,8 +67,8 @@ class ProvedTree(Record):
                 is_pass = proof.status == "passed" and not proof.why_not
                 is_here = statement.platform == platform()
                 if is_pass and is_here and self._covers(gate, statement.base):
-                    origin = f"signed by {statement.signer}"
-                    return GateResult(gate=gate.name, status="passed", reused=origin)
+                    source = f"signed by {statement.signer}"
+                    return GateResult(gate.name, "passed", origin=ResultOrigin(source))
         return None
 
     def _covers(self, gate: Gate, base: str) -> bool:

@@ -93,7 +93,7 @@ class RemoteJob(Job):
     def result(self) -> GateResult:
         """Return the result of the run there, before it is judged."""
         where = "" if self.endings[-1].not_started else self._server.place
-        return super().result()._replace(where=where, action_digest=self._action_digest)
+        return super().result().from_origin(where=where, action_digest=self._action_digest)
 
 
 class RemoteRun:

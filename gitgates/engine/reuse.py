@@ -140,7 +140,7 @@ class Reuse:
         if self._is_off and is_pass:
             return
         try:
-            if is_pass and depends and not result.action_digest:
+            if is_pass and depends and not result.origin.action_digest:
                 self._keep(candidate, depends, result.duration_s)
             elif not is_pass:
                 self._has_failed(candidate, result)
@@ -327,7 +327,7 @@ class Reuse:
     def _write(self, candidate: Candidate, _rest: Step, result: GateResult) -> None:
         # What a gate was seen to read is recorded already, unless it ran elsewhere.
         has_key = candidate.declared and candidate.declared.key
-        if has_key and (result.action_digest or not candidate.observer):
+        if has_key and (result.origin.action_digest or not candidate.observer):
             self._append(candidate, result)
 
     def _append(self, candidate: Candidate, result: GateResult) -> None:
@@ -345,7 +345,7 @@ class Reuse:
             root_abs=self._repo.root_abs,
             shared=candidate.shared,
             maker=candidate.maker,
-            action_digest=result.action_digest,
+            action_digest=result.origin.action_digest,
         )
         proofs.append(self._repo.shared_state_abs, [proof])
 

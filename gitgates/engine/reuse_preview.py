@@ -33,11 +33,11 @@ def preview_reuse(plan: Plan, config: Config, repo: Repo) -> dict[str, str]:
 
 def audited(decision: Decision) -> Decision:
     """Return the decision of an audit: it blocks if a gate did not pass again, or changed files."""
-    compared = [visit.result for visit in decision.visits if visit.result.reused]
+    compared = [visit.result for visit in decision.visits if visit.result.origin.reused]
     different = [result for result in compared if result.status != "passed" or result.changed_paths]
     notes = [
         f"gate `{result.gate}` {describe(result)}; its pass would have been reused "
-        f"({result.reused})"
+        f"({result.origin.reused})"
         for result in different
     ]
     if not compared:

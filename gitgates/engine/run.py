@@ -6,7 +6,16 @@ import time
 
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.policy import providers
-from gitgates.core.types import ALLOW, AS_COMMITTED, HIDDEN, Config, Decision, GateResult, Plan
+from gitgates.core.types import (
+    ALLOW,
+    AS_COMMITTED,
+    HIDDEN,
+    Config,
+    Decision,
+    GateResult,
+    Plan,
+    ResultOrigin,
+)
 from gitgates.engine.admission import Admissions, reuse_of
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import is_running_here
@@ -246,14 +255,14 @@ class _Run:
             gate: result
             for (gate, _), result in self.results.items()
             if result.status in ("passed", "failed", "timed-out")
-            and not (result.reused or result.remote_failure)
+            and not (result.origin.reused or result.origin.remote_failure)
         }
         # A hook whose gates all take no time writes nothing, and loads nothing for that.
         if any(result.duration_s > _NOTABLE_S for result in ended.values()):
             from gitgates.store.proofs import note_durations, remote_name
 
             seconds_by_gate = {
-                remote_name(gate) if result.where else gate: result.duration_s
+                remote_name(gate) if result.origin.where else gate: result.duration_s
                 for gate, result in ended.items()
             }
             note_durations(self.repo.shared_state_abs, seconds_by_gate)
@@ -285,13 +294,9 @@ class _Run:
         if admission is None:
             return not self._gives_up(due)
         if admission.step is None:
-            passed = GateResult(
-                gate=gate.name,
-                status="passed",
-                reused=admission.reused,
-                action_digest=admission.candidate.action_digest if admission.candidate else "",
-            )
-            self._conclude(due, passed)
+            digest = admission.candidate.action_digest if admission.candidate else ""
+            origin = ResultOrigin(reused=admission.reused, action_digest=digest)
+            self._conclude(due, GateResult(gate=gate.name, status="passed", origin=origin))
             return False
         job = self._job(due, admission, group)
         since, _place = self.waiting.pop(gate.name, (time.monotonic(), 0))
@@ -400,7 +405,7 @@ class _Run:
             from gitgates.engine.failures import failures_of  # it compiles many patterns
 
             found = failures_of(job.gate, result, self.context.root_abs, self.listener.note)
-            result = result._replace(failures=found)
+            result = result.with_findings(failures=found)
         self.jobs.remove(job)
         if self._is_tried_again(job, result, group):
             return
@@ -416,7 +421,7 @@ class _Run:
         if was_cut and deadline and job.waited_s > _NOTABLE_S:
             reason = f"{WAITS}more time: its turn came after {job.waited_s:.0f} s"
             result = result._replace(status="not-run", reason=reason)
-        result = result._replace(reused=job.admission.reused or job.reused)
+        result = result.from_origin(reused=job.admission.reused or job.reused)
         self._conclude(job.due, result)
 
     def _is_tried_again(self, job: Job, result: GateResult, group: Group) -> bool:
@@ -428,7 +433,7 @@ class _Run:
         if (
             len(job.failed) + 1 >= job.gate.schedule.runs
             or result.status not in _RETRIED
-            or result.excused
+            or result.findings.excused
             or result.changed_paths
             or is_over
         ):
@@ -457,7 +462,7 @@ class _Run:
         """Return a gate's result, before it is judged."""
         result = job.result()
         if self.remote:
-            result = result._replace(remote_failure=self.remote.attempt(job.due).reason)
+            result = result.from_origin(remote_failure=self.remote.attempt(job.due).reason)
         if self.is_cancelled and result.reason == ENDED and not group.handle_signals():
             result = result._replace(status="not-run", signal=None, reason=CANCELLED)
         return result

@@ -66,9 +66,9 @@ class SharedReuse(Reuse):
     def _publish(self, results: list[GateResult]) -> None:
         gates = {step.gate.name: step.gate for step in self._plan.steps}
         new = {
-            result.shared: (gates[result.gate], result)
+            result.origin.shared: (gates[result.gate], result)
             for result in results
-            if result.shared and result.gate in self._new
+            if result.origin.shared and result.gate in self._new
         }
         if not new:
             return
@@ -89,14 +89,14 @@ class SharedReuse(Reuse):
 
     def _with_key(self, result: GateResult) -> GateResult:
         key, maker = self._proved.get(result.gate, ("", self._maker))
-        return result._replace(shared=key if result.status == "passed" else "", maker=maker)
+        return result.from_origin(shared=key if result.status == "passed" else "", maker=maker)
 
     def _look(self, earlier: VisibleContent | None = None) -> VisibleContent:
         self._keys = {}
         return super()._look(earlier)
 
     def _write(self, candidate: Candidate, rest: Step, result: GateResult) -> None:
-        if result.action_digest:  # who signs has not run it
+        if result.origin.action_digest:  # who signs has not run it
             candidate = candidate._replace(shared="")
         super()._write(candidate, rest, result)
         self._proved[result.gate] = candidate.shared, candidate.maker

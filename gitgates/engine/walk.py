@@ -177,7 +177,7 @@ class _Walker:
         if result.reason == CANCELLED:
             return _allowed(result, called_by), passed  # it is not what blocks
         action = step.gate.actions.on_pass if passed else step.gate.actions.on_fail
-        if step.gate.actions.observe or result.excused:
+        if step.gate.actions.observe or result.findings.excused:
             would = action if step.gate.actions.observe else ""
             return _allowed(result, called_by)._replace(would=would), passed
         verdict = _VERDICTS.get(action, ALLOW if passed and result.status == "passed" else WARN)
@@ -377,8 +377,10 @@ def _left_out(result: GateResult) -> tuple[str, ...]:
 
 def new_failures(result: GateResult) -> list[str]:
     """Return the titles of a gate's failures that count, if it has some that do not."""
-    known = {*result.accepted}
-    return [each.title for each in result.failures if known and each.fingerprint not in known]
+    known = {*result.findings.accepted}
+    return [
+        each.title for each in result.findings.failures if known and each.fingerprint not in known
+    ]
 
 
 def count_files(paths: Collection[str]) -> str:

@@ -133,13 +133,13 @@ class Diagnostics:
 
 
 def _is_accepted(failure: Failure, result: GateResult) -> bool:
-    return bool(result.excused) or failure.fingerprint in result.accepted
+    return bool(result.findings.excused) or failure.fingerprint in result.findings.accepted
 
 
 def _result(failure: Failure, rules: list[str], result: GateResult) -> dict[str, Any]:
     region = {"startLine": failure.line, "startColumn": failure.column}
     rule = failure.rule or utf8(plain_line(result.gate))
-    accepted = {"kind": "external", "justification": utf8(result.excused or result.reason)}
+    accepted = {"kind": "external", "justification": utf8(result.findings.excused or result.reason)}
     suppressed = {"suppressions": [accepted]} if _is_accepted(failure, result) else {}
     place = {
         "artifactLocation": {"uri": quote(failure.path), "uriBaseId": "%SRCROOT%"},

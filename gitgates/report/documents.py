@@ -130,9 +130,9 @@ def junit_xml(decision: Decision, hook: str) -> bytes:
         case.set("time", f"{result.duration_s:.3f}")
         if tag:
             element = ET.SubElement(case, tag, attributes)
-            element.text = _xml("\n".join(map(_failure_line, result.failures))) or None
+            element.text = _xml("\n".join(map(_failure_line, result.findings.failures))) or None
         text = os.fsdecode(sanitise(result.output, colour=False))
-        if text := text or (f"reused: {result.reused}" if result.reused else ""):
+        if text := text or (f"reused: {result.origin.reused}" if result.origin.reused else ""):
             ET.SubElement(case, "system-out").text = _xml(text)
     ET.indent(root)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
@@ -142,8 +142,8 @@ def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
     """Return the element of a gate's result, and its attributes; none if it passed."""
     result = visit.result
     attributes = {"message": _xml(describe(result)), "type": result.status}
-    if result.status == "skipped" or result.reason == CANCELLED or result.excused:
-        return "skipped", {"message": _xml(result.reason or result.excused)}
+    if result.status == "skipped" or result.reason == CANCELLED or result.findings.excused:
+        return "skipped", {"message": _xml(result.reason or result.findings.excused)}
     if result.status == "unchecked":
         return "skipped", {"message": _xml(f"nothing was checked: {result.reason}")}
     if result.status == "flaky" and visit.verdict < BLOCK:

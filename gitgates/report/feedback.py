@@ -126,7 +126,7 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
 def _new_output(finding: GateReport) -> list[str]:
     """Return the lines of an output that the agent has not received before."""
     result = finding.result
-    is_known = finding.was_reported or say_all(result.failures, result.output)
+    is_known = finding.was_reported or say_all(result.findings.failures, result.output)
     lines = [] if is_known else readable(result.output)
     return collapse_earlier(lines, finding.earlier)
 
@@ -204,9 +204,9 @@ def _section(finding: GateReport, report: EventReport, *, tight: bool) -> str:
     result, lines = finding.result, [f"## {_ended(finding)}"]
     if finding.description and not tight:
         lines.append(plain_line(finding.description, longest))
-    if result.where and not tight:  # a file may be missing there
+    if result.origin.where and not tight:  # a file may be missing there
         sent = f"gitgates explain --remote {quote(plain_line(result.gate, 400))}"
-        lines.append(f"It ran on {plain_line(result.where)}; `{sent}` lists what it got.")
+        lines.append(f"It ran on {plain_line(result.origin.where)}; `{sent}` lists what it got.")
     is_mute = result.status in _FAILED and not readable(result.output[:_LONGEST_MUTE])
     if finding.command and is_mute and not tight:
         lines.append(f"It printed nothing. Command: {plain_line(finding.command, longest)}")
@@ -249,10 +249,10 @@ def _failures(finding: GateReport, most: int) -> list[str]:
 
 def _overview(result: GateResult, most: int) -> list[str]:
     """Return the failures of an output that is reported for the first time, if it is long."""
-    if say_all(result.failures, result.output):
-        return _list(_OVERVIEW, result.failures, _TITLES_ALONE if most else 1)
-    is_long = len(result.output) > _LONG_OUTPUT and len(result.failures) > 1
-    return _list(_OVERVIEW, result.failures, most if is_long else 0)
+    if say_all(result.findings.failures, result.output):
+        return _list(_OVERVIEW, result.findings.failures, _TITLES_ALONE if most else 1)
+    is_long = len(result.output) > _LONG_OUTPUT and len(result.findings.failures) > 1
+    return _list(_OVERVIEW, result.findings.failures, most if is_long else 0)
 
 
 def _list(head: str, failures: Sequence[Failure], most: int) -> list[str]:

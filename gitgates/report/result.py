@@ -301,19 +301,21 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "status": result.status,
         "signal": result.signal,
         "reason": result.reason,
-        "reused": result.reused,
-        "where": result.where,
-        "action_digest": result.action_digest,
-        "remote_failure": result.remote_failure,
+        "reused": result.origin.reused,
+        "where": result.origin.where,
+        "action_digest": result.origin.action_digest,
+        "remote_failure": result.origin.remote_failure,
         "log": _log(result, execution_id),
         "dropped_bytes": result.dropped_bytes or None,
         "changed_paths": list(result.changed_paths),
         "restaged_paths": list(result.restaged_paths),
-        "excused": bool(result.excused),
-        "accepted": len(result.accepted) or None,
+        "excused": bool(result.findings.excused),
+        "accepted": len(result.findings.accepted) or None,
         "new_failures": new_failures(result),
-        "metrics": dict(result.metrics),
-        "failures": [_failure(failure, result.accepted) for failure in result.failures],
+        "metrics": dict(result.findings.metrics),
+        "failures": [
+            _failure(failure, result.findings.accepted) for failure in result.findings.failures
+        ],
     }
     return _filled(RESULT, {**fields, **more})
 

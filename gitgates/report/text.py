@@ -192,13 +192,13 @@ class Console(Listener):
         if fine and self._quiet:
             return b""
         status = "reused" if is_reused(result) else result.status
-        word = "accepted" if result.excused else status
+        word = "accepted" if result.findings.excused else status
         line = self._line(result.gate, word, plan) + f"  {_time(result.duration_s):>8}"
-        where = f"on {result.where}" if result.where else ""
+        where = f"on {result.origin.where}" if result.origin.where else ""
         if detail := escaped_line("; ".join(filter(None, (where, _detail(result))))):
             line += f"  {detail}"
         output = b""
-        shows = not (fine or result.excused) or self._verbose
+        shows = not (fine or result.findings.excused) or self._verbose
         if shows or gate.actions.on_pass in ("BLOCK", "STOP"):
             news = () if self._verbose else new_failures(result)
             shown = _only(result, news) if news else result
@@ -236,7 +236,7 @@ def _tally(visits: tuple[Visit, ...]) -> str:
     ran = {visit.result.gate for visit in visits if visit.result.status == "passed"}
     skipped = {visit.result.gate for visit in visits if visit.result.status == "skipped"}
     observed = {visit.result.gate for visit in visits if visit.would} - ran
-    accepted = {visit.result.gate for visit in visits if visit.result.excused}
+    accepted = {visit.result.gate for visit in visits if visit.result.findings.excused}
     unchecked = {v.result.gate for v in visits if v.result.status == "unchecked"}
     counts = (
         (ran, "passed"),
@@ -253,18 +253,18 @@ def _tally(visits: tuple[Visit, ...]) -> str:
 
 def is_reused(result: GateResult) -> bool:
     """Return whether a gate did not run at all, because it had passed on the same content."""
-    return result.status == "passed" and bool(result.reused) and not result.duration_s
+    return result.status == "passed" and bool(result.origin.reused) and not result.duration_s
 
 
 def _detail(result: GateResult) -> str:
     match result.status:
-        case "passed" if result.reused and not result.changed_paths:
-            return result.reused if is_reused(result) else f"reused: {result.reused}"
+        case "passed" if result.origin.reused and not result.changed_paths:
+            return result.origin.reused if is_reused(result) else f"reused: {result.origin.reused}"
         case "failed" if result.exit_status and result.changed_paths:
             return (
                 f"exit status {result.exit_status}; it changed {count_files(result.changed_paths)}"
             )
-        case "failed" if not result.excused:
+        case "failed" if not result.findings.excused:
             status = f"exit status {result.exit_status}" if result.exit_status else ""
             return "; ".join(filter(None, (status, result.reason)))
         case "killed" if result.signal:
@@ -290,11 +290,11 @@ def shown_output(result: GateResult, *, colour: bool) -> bytes:
     from gitgates.core.clean import sanitise  # most runs show no output
 
     output = result.output
-    if result.failures:
+    if result.findings.failures:
         from gitgates.core.failure import say_all
 
-        if say_all(result.failures, output):
-            output = as_bytes("\n".join(failure.title for failure in result.failures))
+        if say_all(result.findings.failures, output):
+            output = as_bytes("\n".join(failure.title for failure in result.findings.failures))
     lines = sanitise(output.rstrip(b"\r\n"), colour=colour).split(b"\n")
     output = b"".join(b"  | " + line + b"\n" for line in lines)
     if result.dropped_bytes and result.log_abs:

@@ -226,7 +226,7 @@ def unpassed(decision: Decision) -> list[Visit]:
         visit
         for visit in decision.visits
         if not visit.would
-        and not visit.result.excused
+        and not visit.result.findings.excused
         and not visit.rescued_by
         and visit.result.reason != CANCELLED
         and (visit.verdict >= WARN or visit.result.status in _NO_PASS)

@@ -420,10 +420,10 @@ def record(
         saw_more |= any(result.changed_paths for result in results.values())
         for name, result in results.items():
             more[name] = {
-                "shared": result.shared,
+                "shared": result.origin.shared,
                 # Who signs has not run what a server ran.
-                "exact": "" if saw_more or result.action_digest else "1",
-                "maker": maker if result.maker is None else result.maker,
+                "exact": "" if saw_more or result.origin.action_digest else "1",
+                "maker": maker if result.origin.maker is None else result.origin.maker,
             }
     proofs = [
         proof_of(
@@ -506,7 +506,7 @@ def _saw_more(call: HookCall) -> bool:
 
 
 def _end(result: GateResult) -> str:
-    if result.excused:
+    if result.findings.excused:
         return "accepted"  # a baseline has its failures
     is_unmatched = result.status == "skipped" and result.reason != RUN_BY_FRAMEWORK
     return "unmatched" if is_unmatched else result.status

@@ -128,7 +128,7 @@ def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: A
         gate=gate.name,
         duration_s=result.duration_s,
         definition=definition_of(gate),
-        action_digest=result.action_digest,
+        action_digest=result.origin.action_digest,
         **{"status": result.status, "time_s": time.time(), **fields},
     )
 

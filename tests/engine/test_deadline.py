@@ -17,6 +17,7 @@ from gitgates.core.types import (
     WARN,
     Decision,
     Event,
+    Findings,
     Gate,
     GateResult,
     make_gate,
@@ -123,7 +124,7 @@ def test_the_limit_that_was_nearer_is_named_though_the_other_passed_too(repo: Re
 
 
 def test_results_that_stand_are_not_made_again(repo: Repo) -> None:
-    stands = GateResult(gate="a", status="failed", exit_status=1, excused="was so before")
+    stands = GateResult("a", "failed", 1, findings=Findings(excused="was so before"))
     decision, heard = run(repo, gate("a", "touch ran"), gate("b"), earlier={("a", 0): stands})
     assert (decision.verdict, heard) == (ALLOW, ["b started", "b passed"])
     assert not (repo.path / "ran").exists()

@@ -37,7 +37,7 @@ def test_a_failure_that_passes_on_the_same_content_is_flaky(repo: Repo, out: Pat
     assert Path(result.log_abs).read_text() == "run 1\n"
     (out / "runs").unlink()
     (again,) = results(run(repo, gate(ONCE, retry=1, reuse=True)))
-    assert (again.status, again.reused) == ("flaky", "")  # it was no pass
+    assert (again.status, again.origin.reused) == ("flaky", "")  # it was no pass
 
 
 def test_a_failure_that_stays_is_one(repo: Repo, out: Path) -> None:

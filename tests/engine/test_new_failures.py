@@ -420,7 +420,7 @@ def test_what_an_agent_sees_before_it_stops_is_not_called_new(repo: Repo) -> Non
     known = KnownFailures(Step(gate), plan, find_repo(str(repo.path), dict(os.environ)), None)
     output = b"BAD old\nBAD older\n"
     judged = known.judge(GateResult(gate="check", status="failed", exit_status=1, output=output))
-    assert (judged.reason, judged.excused, known.is_due) == ("2 failures", "", False)
+    assert (judged.reason, judged.findings.excused, known.is_due) == ("2 failures", "", False)
 
 
 def test_both_are_counted(repo: Repo) -> None:

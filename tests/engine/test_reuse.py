@@ -37,7 +37,7 @@ def ran(at: Checker, gate: Gate = WHOLE, **options: Any) -> int:
     (result,) = at.run(gate, **options)
     assert result.status == "passed"
     runs = len(at.log())
-    assert bool(result.reused) is (runs == 0)
+    assert bool(result.origin.reused) is (runs == 0)
     return runs
 
 
@@ -49,7 +49,7 @@ def proven(at: Checker, gate: Gate = WHOLE, **options: Any) -> None:
 def test_nothing_has_changed(at: Checker) -> None:
     proven(at)
     (result,) = at.run(WHOLE)
-    assert result.reused == "manual, 0 s ago"
+    assert result.origin.reused == "manual, 0 s ago"
     assert result.duration_s == 0
 
 
@@ -279,7 +279,7 @@ def test_worktrees_share_passes(at: Checker, tmp_path: Path) -> None:
     for place in ("other", "deeper/one"):
         at.repo.git("worktree", "add", "-q", "--detach", str(tmp_path / place))
         (result,) = at.run(WHOLE, root=tmp_path / place)
-        assert result.reused.startswith(f"manual in {at.repo.path}, ")
+        assert result.origin.reused.startswith(f"manual in {at.repo.path}, ")
     other = Repo(tmp_path / "other")
     other.write("a.txt", "1st\n")
     proven(at, root=other.path)
@@ -325,7 +325,7 @@ def test_without_strace(at: Checker) -> None:
     assert at.messages.texts == [said, said]
     declared = WHOLE.changed(name="declared", reuse="declared")
     assert [ran(at, declared) for _ in range(2)] == [1, 0]
-    assert at.run(declared)[0].reused == "manual, 0 s ago, as declared"
+    assert at.run(declared)[0].origin.reused == "manual, 0 s ago, as declared"
 
 
 @pytest.fixture(name="blind")
@@ -394,10 +394,10 @@ def test_by_file_only_changed_files_are_passed(at: Checker) -> None:
     assert passed(at, *names) == [*names]
     assert passed(at, *names) == []
     (result,) = at.run(BY_FILE, paths=names)
-    assert result.reused == "5 of 5 files"
+    assert result.origin.reused == "5 of 5 files"
     at.repo.write("f3.txt", "f4.txt\n")
     (result,) = at.run(BY_FILE, paths=names)
-    assert (result.reused, at.log()) == ("4 of 5 files", ["f3.txt"])
+    assert (result.origin.reused, at.log()) == ("4 of 5 files", ["f3.txt"])
     at.repo.write("f3.txt", "f3.txt\n")
     assert passed(at, *names) == []  # as it was in the beginning
     (at.repo.path / "f1.txt").chmod(0o755)

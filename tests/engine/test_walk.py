@@ -16,6 +16,7 @@ from gitgates.core.types import (
     WARN,
     Config,
     Event,
+    Findings,
     Gate,
     GateResult,
     Hook,
@@ -231,7 +232,7 @@ def test_a_failure_that_is_excused_does_not_count(on_fail: str) -> None:
     found = decided(
         *gates,
         make_gate(name="b", command="x"),
-        results=ended("a", "failed", excused="it existed before") | B_PASSED,
+        results=ended("a", "failed", findings=Findings(excused="it existed before")) | B_PASSED,
     )
     assert found == (
         ALLOW,

@@ -10,7 +10,7 @@ import pytest
 
 from gitgates.core.failure import Failure
 from gitgates.core.types import STOP as VERDICT_STOP
-from gitgates.core.types import WARN, GateResult
+from gitgates.core.types import WARN, Findings, GateResult
 from gitgates.engine.failures import FailureChanges, split
 from gitgates.report.feedback import (
     EventReport,
@@ -76,12 +76,14 @@ LINT = GateResult(
     exit_status=1,
     output=b"src/a.py:3:5: F841 Local variable `y` is never used\n" * 100,
     log_abs=f"{LOGS}/lint.log",
-    failures=split(
-        b"src/a.py:3:5: F841 Local variable `y` is never used\n"
-        b"src/b.py:1:8: F401 `os` imported but unused\n"
-        b"src/a.py:9:1: E501 Line too long (102 > 100)\n"
-        b"src/a.py:12:1: E501 Line too long (120 > 100)\n",
-        "ruff",
+    findings=Findings(
+        failures=split(
+            b"src/a.py:3:5: F841 Local variable `y` is never used\n"
+            b"src/b.py:1:8: F401 `os` imported but unused\n"
+            b"src/a.py:9:1: E501 Line too long (102 > 100)\n"
+            b"src/a.py:12:1: E501 Line too long (120 > 100)\n",
+            "ruff",
+        )
     ),
 )
 TESTS = split(
@@ -151,8 +153,8 @@ SITUATIONS = {
         findings=(
             GateReport(
                 result=TEST,
-                change=FailureChanges(new=TESTS, unchanged=LINT.failures),
-                since=tuple((failure.fingerprint, 1) for failure in LINT.failures),
+                change=FailureChanges(new=TESTS, unchanged=LINT.findings.failures),
+                since=tuple((failure.fingerprint, 1) for failure in LINT.findings.failures),
             ),
         ),
     ),

@@ -125,7 +125,7 @@ def _summary(
     Some may have reused a pass, from this machine or others.
     """
     ran = sum(each.status not in _NOT_RUN and not is_reused(each) for each in results)
-    makers = [each.maker or "" for each in results if is_reused(each)]
+    makers = [each.origin.maker or "" for each in results if is_reused(each)]
     signers = [maker.removeprefix(BELIEVED) for maker in makers if maker.startswith(BELIEVED)]
     gates = 0
     for verified in verified_commits:

@@ -72,7 +72,7 @@ def suppress_baseline(
         baselines[gate.name] = compared if is_first else compared._replace(person_note="")
         if compared.excused:
             accepted = tuple(failure.fingerprint for failure in compared.failures)
-            excused = result._replace(excused=compared.excused, accepted=accepted)
+            excused = result.with_findings(excused=compared.excused, accepted=accepted)
             earlier = {at: excused if other is result else other for at, other in decision.results}
             decision = run.run(earlier)
     return decision, baselines, learnt
@@ -84,7 +84,7 @@ def _next(
     """Return the next failed gate whose failures may be in the baseline."""
     for result in (visit.result for visit in decision.visits):
         is_new = result.status == "failed" and result.gate not in baselines
-        if is_new and not result.excused and run.gates[result.gate].measures.baseline:
+        if is_new and not result.findings.excused and run.gates[result.gate].measures.baseline:
             return result
     return None
 
@@ -155,7 +155,7 @@ def _compare(result: GateResult, now: tuple[Failure, ...], before: Baseline) -> 
         why = f"It is not known whether it failed before this session ({before.why_not}), so "
         do = "Fix what you have caused; report the rest with cannot-fix as not yours."
         return BaselineFailures(note=f"{why}everything counts. {do}")
-    earlier = {*dict(before.failures), *result.accepted}
+    earlier = {*dict(before.failures), *result.findings.accepted}
     old = tuple(failure for failure in now if failure.fingerprint in earlier)
     if len(old) < len(now):
         return BaselineFailures(failures=old)

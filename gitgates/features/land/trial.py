@@ -89,7 +89,7 @@ def preview(trial: LandTrial, repo: Repo, listener: Listener) -> dict[str, str]:
     """Return gate → whether it would run. Raises: GitgatesError where none could."""
     prepared = _TrialRun(trial, repo, listener)
     prepared.prepare()
-    ends = {name: f"proved: {result.reused}" for name, result in prepared.proved.items()}
+    ends = {name: f"proved: {result.origin.reused}" for name, result in prepared.proved.items()}
     ends |= {s.gate.name: f"skipped: {s.skip}" for s in prepared.plan.steps if s.skip}
     return {name: ends.get(name, "runs") for name in prepared.plan.listed}
 
@@ -174,12 +174,12 @@ class _TrialRun:
             proofs.proof_of(
                 gates[each.gate],
                 each,
-                exact="" if each.action_digest or each.changed_paths else "1",
-                shared=each.shared,
+                exact="" if each.origin.action_digest or each.changed_paths else "1",
+                shared=each.origin.shared,
                 **fields,
             )
             for each in (visit.result for visit in decision.visits)
-            if each.status in ("passed", "failed") and not each.reused and each.gate in gates
+            if each.status in ("passed", "failed") and not each.origin.reused and each.gate in gates
         ]
         try:
             proofs.append(self._repo.shared_state_abs, rows)

@@ -102,7 +102,7 @@ class SignedPasses:
                 definition=definition_sha256(gate),
                 is_exact=True,
                 keys=(key,),
-                maker=result.maker or "",
+                maker=result.origin.maker or "",
                 time_s=round(now, 3),
                 duration_s=round(result.duration_s, 3),
             )

@@ -79,7 +79,7 @@ def went(out: Path) -> list[str]:
 
 def test_where_there_is_room_all_run_here(repo: Repo, out: Path) -> None:
     ended = run(repo, gate("a"), gate("b"), room=2)
-    assert [result.where for result in ended.values()] == ["", ""]
+    assert [result.origin.where for result in ended.values()] == ["", ""]
     assert went(out) == []
 
 
@@ -89,13 +89,13 @@ def test_on_demand_they_run_there_first(
     monkeypatch.setenv("GITGATES_REMOTE", "1")
     stays = make_gate(name="stays", command="true")
     ended = run(repo, gate("a"), gate("b"), gate("c"), stays, room=2, jobs=1)
-    assert [result.where for result in ended.values()] == [PLACE, PLACE, PLACE, ""]
+    assert [result.origin.where for result in ended.values()] == [PLACE, PLACE, PLACE, ""]
     down = run(repo, gate("d", "down", HERE), gate("e", command=HERE), room=2, jobs=1)
     assert sorted(went(out)) == ["a", "b", "c", "d"]
-    assert [result.where for result in down.values()] == ["", ""]
-    assert not run(repo, gate("f"), room=2, jobs=0)["f"].where
+    assert [result.origin.where for result in down.values()] == ["", ""]
+    assert not run(repo, gate("f"), room=2, jobs=0)["f"].origin.where
     monkeypatch.setenv("GITGATES_REMOTE", "0")
-    assert not run(repo, BUSY, gate("g"))["g"].where
+    assert not run(repo, BUSY, gate("g"))["g"].origin.where
 
 
 def test_what_there_is_no_room_for_runs_there(repo: Repo, out: Path) -> None:
@@ -103,10 +103,10 @@ def test_what_there_is_no_room_for_runs_there(repo: Repo, out: Path) -> None:
     ended = run(repo, BUSY, gate("goes", command=HERE), gate("fails", "failed", HERE), stays)
     assert sorted(went(out)) == ["fails", "goes"]
     goes, fails = ended["goes"], ended["fails"]
-    assert (goes.status, goes.where, goes.action_digest) == ("passed", PLACE, "ab/1")
+    assert (goes.status, goes.origin.where, goes.origin.action_digest) == ("passed", PLACE, "ab/1")
     assert goes.output == b"goes ran there\n"
-    assert (fails.status, fails.exit_status, fails.where) == ("failed", 3, PLACE)
-    assert ended["busy"].where == ended["stays"].where == ""
+    assert (fails.status, fails.exit_status, fails.origin.where) == ("failed", 3, PLACE)
+    assert ended["busy"].origin.where == ended["stays"].origin.where == ""
     assert (out / "here").read_text() == "\n"
     runs = repo.path / ".git/gitgates/runs"
     assert not [path for path in runs.rglob("*") if "remote" in path.name]
@@ -129,7 +129,7 @@ def test_what_could_not_run_there_runs_here_once(repo: Repo, out: Path, end: str
     heard = Heard()
     ended = run(repo, BUSY, gate("goes", end, command=HERE), heard=heard)
     goes = ended["goes"]
-    assert (goes.status, goes.where, goes.action_digest) == ("passed", "", "")
+    assert (goes.status, goes.origin.where, goes.origin.action_digest) == ("passed", "", "")
     assert goes.output == b"ran here\n"
     assert went(out) == ["goes"]
     assert (out / "here").read_text() == f"{end}\n"
@@ -148,7 +148,7 @@ def test_output_that_replaces_what_was_written(
     ended = run(repo, BUSY, gate("goes", "replaced", pass_files=True), paths=paths)
     goes = ended["goes"]
     assert went(out) == ["goes"] * commands
-    assert (goes.where, goes.output) == (PLACE, b"all of it\n" * commands)
+    assert (goes.origin.where, goes.output) == (PLACE, b"all of it\n" * commands)
     assert Path(goes.log_abs).read_bytes() == goes.output
 
 
@@ -181,7 +181,7 @@ def test_all_gates_of_a_run_have_one_worker(repo: Repo, out: Path) -> None:
 @pytest.mark.parametrize("end", [*NO_RESULT][::-1])
 def test_without_fallback_it_has_not_started(repo: Repo, out: Path, end: str) -> None:
     ended = run(repo, BUSY, gate("goes", end, command=HERE), fallback="fail")
-    assert (ended["goes"].status, ended["goes"].where) == ("not-started", "")
+    assert (ended["goes"].status, ended["goes"].origin.where) == ("not-started", "")
     assert ended["goes"].reason.startswith(f"could not run on {PLACE}: {NO_RESULT[end]}")
     assert not (out / "here").exists()
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_sent(repo: Repo, monkeypatch: pytest.MonkeyPatch, fallba
     monkeypatch.setattr("gitgates.proc.helper.Helper.send", send)
     goes = run(repo, BUSY, gate("goes", command=HERE), fallback=fallback)["goes"]
     assert goes.status == ("passed" if fallback == "local" else "not-started")
-    assert "its request cannot be sent: " in (goes.remote_failure or goes.reason)
+    assert "its request cannot be sent: " in (goes.origin.remote_failure or goes.reason)
 
 
 def test_without_a_pipe_it_runs_here(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_without_a_pipe_it_runs_here(repo: Repo, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(RemoteGates, "command", without_pipe)
     goes = run(repo, BUSY, gate("goes", command=HERE))["goes"]
     assert (goes.status, goes.output) == ("passed", b"ran here\n")
-    assert "its request cannot be sent: " in goes.remote_failure
+    assert "its request cannot be sent: " in goes.origin.remote_failure
 
 
 def test_where_all_go_there_all_fail_with_a_server_that_is_down(
@@ -250,7 +250,7 @@ def test_both_tries_share_the_time_of_the_gate(repo: Repo) -> None:
 
 def test_past_its_time_it_is_cancelled(repo: Repo, out: Path) -> None:
     result = run(repo, BUSY, gate("goes", "hangs", HERE, timeout_s=1.5))["goes"]
-    assert (result.status, result.where) == ("timed-out", PLACE)
+    assert (result.status, result.origin.where) == ("timed-out", PLACE)
     assert (out / "cancelled").exists()
     assert not (out / "here").exists()
 
@@ -338,12 +338,12 @@ def test_how_long_they_take_there_is_told_apart(repo: Repo) -> None:
 def test_a_pass_is_recorded_with_the_action(repo: Repo) -> None:
     repo.write("file", "text\n")
     goes = gate("goes", command=HERE, reuse=True)
-    assert run(repo, BUSY, goes)["goes"].action_digest == "ab/1"
+    assert run(repo, BUSY, goes)["goes"].origin.action_digest == "ab/1"
     (proof,) = read_all(str(repo.path / ".git/gitgates"))
     assert (proof.gate, proof.action_digest) == ("goes", "ab/1")
     again = run(repo, BUSY, goes)["goes"]
-    assert again.reused
-    assert not again.where
+    assert again.origin.reused
+    assert not again.origin.where
 
 
 PLACES: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -375,9 +375,9 @@ def test_a_pass_counts_as_long_as_the_gate_would_run_in_the_same_place(
 ) -> None:
     repo.write("file", "text\n")
     goes = gate("goes", reuse=True)
-    assert not run(repo, BUSY, goes)["goes"].reused
-    assert run(repo, BUSY, goes)["goes"].reused
-    assert not run(repo, BUSY, goes.changed(**fields), **table)["goes"].reused
+    assert not run(repo, BUSY, goes)["goes"].origin.reused
+    assert run(repo, BUSY, goes)["goes"].origin.reused
+    assert not run(repo, BUSY, goes.changed(**fields), **table)["goes"].origin.reused
 
 
 def test_a_pass_counts_as_long_as_ignored_inputs_are_the_same(repo: Repo) -> None:
@@ -386,23 +386,27 @@ def test_a_pass_counts_as_long_as_ignored_inputs_are_the_same(repo: Repo) -> Non
     goes = gate("goes", reuse=True, ignored_inputs=("packages/",))
     run(repo, BUSY, goes)
     repo.write("packages/__pycache__/written", "by a program")
-    assert run(repo, BUSY, goes)["goes"].reused
+    assert run(repo, BUSY, goes)["goes"].origin.reused
     repo.write("packages/one", "2")
-    assert not run(repo, BUSY, goes)["goes"].reused
+    assert not run(repo, BUSY, goes)["goes"].origin.reused
 
 
 def test_a_pass_of_files_there_counts_for_all_of_them(repo: Repo) -> None:
     goes = gate("goes", reuse="by-file", pass_files=True, files=("*.txt",))
     repo.write("a.txt", "text\n")
-    assert run(repo, BUSY, goes, paths=["a.txt"])["goes"].where == PLACE
-    assert run(repo, BUSY, goes, paths=["a.txt"])["goes"].reused
+    assert run(repo, BUSY, goes, paths=["a.txt"])["goes"].origin.where == PLACE
+    assert run(repo, BUSY, goes, paths=["a.txt"])["goes"].origin.reused
     repo.write("b.txt", "text\n")
-    assert not run(repo, BUSY, goes, paths=["a.txt", "b.txt"])["goes"].reused
+    assert not run(repo, BUSY, goes, paths=["a.txt", "b.txt"])["goes"].origin.reused
 
 
 def test_a_pass_of_the_servers_cache_is_told(repo: Repo) -> None:
     result = run(repo, BUSY, gate("goes", "cached", reuse=True, env=(("TAKES", "0.3"),)))["goes"]
-    assert (result.status, result.where, result.reused) == ("passed", PLACE, "the server's cache")
+    assert (result.status, result.origin.where, result.origin.reused) == (
+        "passed",
+        PLACE,
+        "the server's cache",
+    )
     assert remote_name("goes") not in durations(str(repo.path / ".git/gitgates"))
 
 
@@ -446,7 +450,7 @@ def test_all_runs_share_the_jobs_there(repo: Repo, out: Path, tmp_path: Path) ->
     result = run(repo, gate("goes"), jobs=2)["goes"]
     thread.join()
     assert waited.is_set()
-    assert (result.where, went(out)) == (PLACE, ["goes"])
+    assert (result.origin.where, went(out)) == (PLACE, ["goes"])
     assert [os.listdir(queue) for queue in queues] == [[], []]
     release(slots)
 
