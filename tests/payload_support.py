@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitgates.core.agent_types import AgentFacts, Ending, Payload, Prompt, ToolUse
+from gitgates.core.agent_types import AgentFacts, Payload, Prompt, ToolUse, TurnEnd
 
 # The parts of a payload, and which of their fields have another name in a row.
 PARTS: dict[str, tuple[Any, dict[str, str]]] = {
@@ -20,7 +20,7 @@ PARTS: dict[str, tuple[Any, dict[str, str]]] = {
     ),
     "agent": (AgentFacts, {"id": "agent_id", "type": "agent_type"}),
     "prompt": (Prompt, {"id": "prompt_id", "text": "prompt"}),
-    "ending": (Ending, {"message": "last_message"}),
+    "ending": (TurnEnd, {"message": "last_message"}),
 }
 
 

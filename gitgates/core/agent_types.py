@@ -87,7 +87,7 @@ class Prompt(Record):
     scheduled: tuple[str, ...] = ()  # prompts that the host will submit later, by itself
 
 
-class Ending(Record):
+class TurnEnd(Record):
     """How an agent wants to end its work."""
 
     message: str = ""  # what the agent said last
@@ -111,7 +111,7 @@ class Payload(Record):
     tool: ToolUse = ToolUse()
     agent: AgentFacts = AgentFacts()
     prompt: Prompt = Prompt()
-    ending: Ending = Ending()
+    ending: TurnEnd = TurnEnd()
 
 
 class WorktreeState(Record):

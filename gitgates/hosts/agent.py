@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gitgates.core.agent_types import AgentFacts, Channels, Ending, Payload, Prompt, ToolUse
+from gitgates.core.agent_types import AgentFacts, Channels, Payload, Prompt, ToolUse, TurnEnd
 from gitgates.core.lean_json import dumps, loads
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.record import Record, lazy
@@ -376,7 +376,7 @@ class AgentHost:
                 text=text_of(fields, "prompt"),
                 source=text_of(fields, "source"),
             ),
-            ending=Ending(
+            ending=TurnEnd(
                 message=text_of(fields, "last_assistant_message"),
                 again=fields.get("stop_hook_active") is True,
                 background=tasks_in(fields.get("background_tasks")),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.core.agent_types import Channels, Ending, Payload, Prompt
+from gitgates.core.agent_types import Channels, Payload, Prompt, TurnEnd
 from gitgates.core.types import ALLOW, BLOCK, WARN, Decision, GateResult, Visit
 from gitgates.engine.command import with_hook
 from gitgates.features.headless import constraints
@@ -238,7 +238,7 @@ class Executor:
             session=f"{HOOK}-{self.run}",
             cwd_abs=self.repo.root_abs,
             prompt=Prompt(id=self.run, text=self.options.task),
-            ending=Ending(message=message),
+            ending=TurnEnd(message=message),
         )
         env = with_hook(self.repo.env, HOOK, self.repo.git_dir_abs)
         call = Call(payload, self.repo._replace(env=env), say=self.listener.message)
