@@ -16,6 +16,8 @@ Made = TypeVar("Made")
 
 def table(kind: Callable[..., Made], **fields: object) -> Made:
     """Return the record of a feature's table in which nothing but these fields is written."""
+    unknown = fields.keys() - {*kind._fields}  # type: ignore[attr-defined] # as each record has
+    assert not unknown
     return as_record(_name(kind), fields, kind)
 
 

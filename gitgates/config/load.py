@@ -105,24 +105,22 @@ def table_of(config: Config, name: str, kind: Callable[..., Table]) -> Table:
 
     Without a configuration, the result is as if the table were missing.
     """
-    try:
-        return kind(**config.tables[name])
-    except (KeyError, TypeError):
-        return as_record(name, config.tables.get(name, {}), kind)
+    return as_record(name, config.tables.get(name, {}), kind)
 
 
 def as_record(name: str, fields: Mapping[str, Any], kind: Callable[..., Table]) -> Table:
-    """Return the fields of a feature's table, or of an entry of its array, as a record.
+    """Return those fields of a feature's table, or of an entry of its array, that a record has.
 
-    Another version may have recorded them: unknown fields are left out, and missing fields get
-    their default.
+    Another version may have recorded them: missing fields get their default.
     """
+    names = kind._fields  # type: ignore[attr-defined] # as each record has
     try:
-        return kind(**fields)
+        return kind(**{field: fields[field] for field in fields if field in names})
     except TypeError:
         from gitgates.config.keys import completed  # cold: loads the key table
 
-        return kind(**completed(name, fields))
+        everything = completed(name, fields)
+        return kind(**{field: everything[field] for field in everything if field in names})
 
 
 def with_table(config: Config, name: str, table: Record) -> Config:

@@ -15,7 +15,7 @@ from gitgates.config import load as load_module
 from gitgates.config.load import load, read_files
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Config
-from gitgates.features.review.config import Review
+from gitgates.features.review.config import Weighting
 
 FILE = '[gates.g]\ncommand = ["a", "b"]\nenv = { A = "b" }\n[hooks.pre-commit]\ngates = ["g"]\n'
 
@@ -66,7 +66,7 @@ def test_the_settings_of_a_review_are_kept_as_they_are(place: Place) -> None:
     (place.root / "gitgates.toml").write_text(FILE + more)
     first, second = place.load(), place.load()
     assert (repr(first), place.parsed) == (repr(second), 1)
-    assert table_in(second, Review) == table(Review, critical=("a/",), min_lines=7.0)
+    assert table_in(second, Weighting) == table(Weighting, critical=("a/",), min_lines=7.0)
 
 
 def test_same_length_and_time_but_other_bytes(place: Place) -> None:

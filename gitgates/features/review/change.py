@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record, lazy
-from gitgates.features.review.config import settings_of
+from gitgates.features.review.config import settings_of, weighting_of
 from gitgates.features.review.facts import (
     COMPLETE,
     DECISION,
@@ -48,6 +48,7 @@ class SessionChange:
     def __init__(self, call: Call) -> None:
         """Read where a session began."""
         self.repo, self.review = call.repo, settings_of(call.config)
+        self.weighting = weighting_of(call.config)
         self.base, self.began_note = first_point(call)
         self.now = call.point
         self.evidence = evidence_of(call)
@@ -98,7 +99,7 @@ class SessionChange:
     @lazy
     def weight(self) -> Significance:
         """Return its significance."""
-        return weigh(self._files, self.review)
+        return weigh(self._files, self.weighting)
 
     @lazy
     def weakened(self) -> tuple[Weakening, ...]:
@@ -108,7 +109,7 @@ class SessionChange:
     def _weakened(self, trees: Trees, files: tuple[FileDifference, ...]) -> tuple[Weakening, ...]:
         from gitgates.features.review.weakened import find_weakened  # only if something changed
 
-        return find_weakened(trees, files, self.review) if files else ()
+        return find_weakened(trees, files, self.weighting) if files else ()
 
     @property
     def is_wanted(self) -> bool:
@@ -173,7 +174,7 @@ class SessionChange:
     def _compare(self, marker: Marker, *, strict: bool) -> tuple[bool, str]:
         trees = self.since(marker)
         files = file_differences(trees)
-        since = weigh(files, self.review)
+        since = weigh(files, self.weighting)
         if not since.counts:
             return True, "nothing relevant has changed since"
         # Patch ids ignore white space, which may matter in a critical file.

@@ -39,14 +39,6 @@ class Review(Record):
     required: bool
     weakened: str  # what a change that weakens the checks causes: tell, block, off
     prefix: str  # of prompts that request the strict form; empty: none
-    min_lines: float
-    min_files: float
-    weights: tuple[float, float, float]  # for code, tests, documentation
-    tests: tuple[str, ...]  # patterns beside the built-in ones, like the next two
-    documentation: tuple[str, ...]
-    generated: tuple[str, ...]
-    critical: tuple[str, ...]
-    ignore: tuple[str, ...]
     skills: tuple[str, ...]
     agents: tuple[str, ...]
     reviewer: str  # the agent whose decision counts in the strict form
@@ -56,9 +48,27 @@ class Review(Record):
     opinion_timeout_s: float
 
 
+class Weighting(Record):
+    """How much the files of a change count, in the same table."""
+
+    min_lines: float
+    min_files: float
+    weights: tuple[float, float, float]  # for code, tests, documentation
+    tests: tuple[str, ...]  # patterns beside the built-in ones, like the next two
+    documentation: tuple[str, ...]
+    generated: tuple[str, ...]
+    critical: tuple[str, ...]
+    ignore: tuple[str, ...]
+
+
 def settings_of(config: Config) -> Review:
     """Return the review settings."""
     return table_of(config, GATE, Review)
+
+
+def weighting_of(config: Config) -> Weighting:
+    """Return how much the files of a change count."""
+    return table_of(config, GATE, Weighting)
 
 
 def is_review_on(config: Config) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitgates.core.record import lazy
+from gitgates.features.review.config import settings_of, weighting_of
 from gitgates.features.review.facts import COMPLETE, DECISION, SKIP, fold
 from gitgates.features.review.significance import weigh
 from gitgates.features.review.weakened import find_weakened, in_one_line
@@ -11,7 +12,7 @@ from gitgates.store.log import Journal, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.features.review.config import Review
+    from gitgates.core.types import Config
     from gitgates.features.review.facts import Marker
     from gitgates.git.diff import Trees
 
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 class LandedChange:
     """The change that a merge brings, and the tree of the branch. Raises: GitError."""
 
-    def __init__(self, trees: Trees, review: Review, tip: str) -> None:
-        self._trees, self._review, self._tip = trees, review, tip
+    def __init__(self, trees: Trees, config: Config, tip: str) -> None:
+        self._trees, self._review, self._tip = trees, settings_of(config), tip
+        weighting = weighting_of(config)
         files = file_differences(trees)
-        self._weight = weigh(files, review)
-        blocks = review.weakened == "block"
-        self._weakened = find_weakened(trees, files, review) if blocks else ()
+        self._weight = weigh(files, weighting)
+        blocks = self._review.weakened == "block"
+        self._weakened = find_weakened(trees, files, weighting) if blocks else ()
 
     @property
     def missing(self) -> str:

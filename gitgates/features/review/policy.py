@@ -16,6 +16,7 @@ from gitgates.features.review.config import (
     review_needs,
     reviews,
     settings_of,
+    weighting_of,
 )
 from gitgates.files.points import has_changed_since
 from gitgates.hosts import DEFAULT_AGENT, agent_host
@@ -66,9 +67,10 @@ def weakened_between(repo: Repo, config: Config, before: str, after: str) -> str
     from gitgates.features.review.weakened import find_weakened, in_one_line
     from gitgates.git.diff import Trees, file_differences
 
-    review, trees = settings_of(config), Trees(repo, before, after)
-    is_off = review.weakened == "off"
-    return "" if is_off else in_one_line(find_weakened(trees, file_differences(trees), review))
+    if settings_of(config).weakened == "off":
+        return ""
+    trees = Trees(repo, before, after)
+    return in_one_line(find_weakened(trees, file_differences(trees), weighting_of(config)))
 
 
 def bars_landing(repo: Repo, config: Config, trees: Sequence[str]) -> str:
@@ -83,7 +85,7 @@ def bars_landing(repo: Repo, config: Config, trees: Sequence[str]) -> str:
     from gitgates.git.diff import Trees
 
     before, after, tip = trees
-    return LandedChange(Trees(repo, before, after), review, tip).missing
+    return LandedChange(Trees(repo, before, after), config, tip).missing
 
 
 def _plain(name: str) -> str:

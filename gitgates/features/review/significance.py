@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitgates.core.agent_types import FileDifference
-    from gitgates.features.review.config import Review
+    from gitgates.features.review.config import Weighting
 
 _WEIGHED = ("code", "tests", "documentation")
 _LEFT_OUT = {"ignored": "ignored", "generated": "generated or vendored"}
@@ -98,10 +98,10 @@ class Significance(Record):
         return f"{first_few(critical, _MOST_NAMED)} {verb} critical; {lines}, {files}"
 
 
-def weigh(changes: tuple[FileDifference, ...], review: Review) -> Significance:
+def weigh(changes: tuple[FileDifference, ...], weighting: Weighting) -> Significance:
     """Return a change's significance."""
-    weights = dict(zip(_WEIGHED, review.weights, strict=True))
-    kinds = kinds_of({path for change in changes for path in (change.path, change.was)}, review)
+    weights = dict(zip(_WEIGHED, weighting.weights, strict=True))
+    kinds = kinds_of({path for change in changes for path in (change.path, change.was)}, weighting)
     files = []
     for change in changes:
         # Moving a file must not lower its weight: the heavier of its two kinds counts.
@@ -114,8 +114,8 @@ def weigh(changes: tuple[FileDifference, ...], review: Review) -> Significance:
         files=tuple(files),
         lines=round(sum(file.lines for file in files), 6),
         file_count=round(sum(file.files for file in files), 6),
-        min_lines=review.min_lines,
-        min_files=review.min_files,
+        min_lines=weighting.min_lines,
+        min_files=weighting.min_files,
     )
 
 
@@ -154,15 +154,15 @@ def _counted(amount: float, noun: str, threshold: float) -> str:
     return f"{amount:.10g} weighted {noun}{plural} (threshold {threshold:.10g})"
 
 
-def kinds_of(paths: Iterable[str], review: Review) -> dict[str, Kind]:
+def kinds_of(paths: Iterable[str], weighting: Weighting) -> dict[str, Kind]:
     """Return path → kind. Configured patterns precede the built-in ones."""
     configured = {
-        "ignored": _parse(review.ignore),
-        "generated": _parse(review.generated),
-        "tests": _parse(review.tests),
-        "documentation": _parse(review.documentation),
+        "ignored": _parse(weighting.ignore),
+        "generated": _parse(weighting.generated),
+        "tests": _parse(weighting.tests),
+        "documentation": _parse(weighting.documentation),
     }
-    critical = _parse(review.critical)
+    critical = _parse(weighting.critical)
     kinds = {}
     for path in paths:
         kind = _kind_of(path, (configured, _built_in()))

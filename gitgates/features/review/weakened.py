@@ -16,7 +16,7 @@ from gitgates.core.clean import plain_line, visible_line
 from gitgates.core.errors import ConfigError
 from gitgates.core.record import Record
 from gitgates.core.types import Config
-from gitgates.features.review.config import settings_of
+from gitgates.features.review.config import weighting_of
 from gitgates.features.review.significance import kinds_of
 from gitgates.features.review.signs import SHARED, SIGNS
 from gitgates.git.object_store import read_blobs, reading_git
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.core.agent_types import FileDifference
-    from gitgates.features.review.config import Review
+    from gitgates.features.review.config import Weighting
     from gitgates.git.diff import Trees
     from gitgates.git.repo import Git
 
@@ -90,7 +90,7 @@ class Occurrence(Record):
 
 
 def find_weakened(
-    trees: Trees, files: tuple[FileDifference, ...], review: Review
+    trees: Trees, files: tuple[FileDifference, ...], weighting: Weighting
 ) -> tuple[Weakening, ...]:
     """Return what weakens the checks in a change of some files, sorted by path and line.
 
@@ -104,8 +104,8 @@ def find_weakened(
     if old_settings != new_settings or has_local:  # parsing them takes longer than everything else
         before, after = parsed((old_settings, new_settings))
         if not isinstance(before, ConfigError):
-            review = settings_of(before)  # the session cannot exempt its own changes
-    contents = _contents(git, trees, files, review)
+            weighting = weighting_of(before)  # the session cannot exempt its own changes
+    contents = _contents(git, trees, files, weighting)
     pairs = tuple(
         Pair(path=file.path, before=_text(old), after=_text(new), old_path=file.was)
         for file, old, new in contents
@@ -247,10 +247,10 @@ def _paired(
 
 
 def _contents(
-    git: Git, trees: Trees, files: tuple[FileDifference, ...], review: Review
+    git: Git, trees: Trees, files: tuple[FileDifference, ...], weighting: Weighting
 ) -> list[Content]:
     """Return each changed file written by hand, with its text before and after."""
-    kinds = kinds_of([file.path for file in files], review._replace(ignore=(), critical=()))
+    kinds = kinds_of([file.path for file in files], weighting._replace(ignore=(), critical=()))
     read = [
         file
         for file in files

@@ -7,7 +7,7 @@ from config_support import fatal, read, table, table_in
 from conftest import Repo
 from each_case import each_case
 
-from gitgates.features.review.config import Review
+from gitgates.features.review.config import Review, Weighting
 
 LISTED = '[hooks.Stop]\ngates = ["review"]\n'
 WEIGHTS = "Try weights = { code = 1, tests = 0.5, documentation = 0.1 }."
@@ -44,11 +44,8 @@ def test_all_of_it() -> None:
         """
     )
     assert (said, deferred) == ("", "")
-    assert table_in(config, Review) == table(
-        Review,
-        mode="require",
-        required=True,
-        prefix="#r",
+    assert table_in(config, Weighting) == table(
+        Weighting,
         min_lines=0.0,
         min_files=2.5,
         weights=(1.0, 1.0, 0.1),
@@ -57,6 +54,12 @@ def test_all_of_it() -> None:
         generated=("*.snap",),
         critical=("auth/",),
         ignore=("*.csv",),
+    )
+    assert table_in(config, Review) == table(
+        Review,
+        mode="require",
+        required=True,
+        prefix="#r",
         skills=("kit:review",),
         agents=("checker",),
         reviewer="kit:checker",
@@ -219,7 +222,8 @@ def test_local_settings_win_key_by_key() -> None:
     shared = LISTED + '[review]\nmode = "require"\nmin_lines = 10\n'
     config, said, _deferred = read(shared, '[review]\nmode = "off"\nmin_files = 1\n')
     assert said == ""
-    assert table_in(config, Review) == table(Review, mode="off", min_lines=10.0, min_files=1.0)
+    assert table_in(config, Review) == table(Review, mode="off")
+    assert table_in(config, Weighting) == table(Weighting, min_lines=10.0, min_files=1.0)
 
 
 REQUIRED = LISTED + "[review]\nrequired = true\nmin_lines = 10\n"

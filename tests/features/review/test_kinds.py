@@ -9,7 +9,7 @@ from each_case import each_case
 
 from gitgates.engine import match
 from gitgates.features.review import significance
-from gitgates.features.review.config import Review
+from gitgates.features.review.config import Weighting
 from gitgates.features.review.significance import Kind, _parse, _selects, kinds_of
 
 CODE = (
@@ -97,8 +97,8 @@ LEFT_OUT = (
 )
 
 
-def kind(path: str, review: Review | None = None) -> Kind:
-    return kinds_of((path,), review or table(Review))[path]
+def kind(path: str, review: Weighting | None = None) -> Kind:
+    return kinds_of((path,), review or table(Weighting))[path]
 
 
 @each_case("path", CODE)
@@ -123,7 +123,7 @@ def test_left_out(path: str) -> None:
 
 def test_patterns_are_laid_over_the_built_in_ones() -> None:
     review = table(
-        Review,
+        Weighting,
         tests=("checks/", "!spec/"),
         documentation=("*.json", "!package.json", "!/docs/", "tests/data/"),
         generated=("*.gen.py", "!keep.gen.py", "/out/", "!/out/own/", "!vendor/ours/", "!go.sum"),
@@ -158,8 +158,10 @@ def test_patterns_are_laid_over_the_built_in_ones() -> None:
 
 
 def test_a_whole_built_in_list_of_folders_can_be_taken_out() -> None:
-    assert kind("a/vendor/b.js", table(Review, generated=("!vendor/",))) == Kind("code")
-    assert kind("node_modules/b.js", table(Review, generated=("!vendor/",))).left_out == GENERATED
+    assert kind("a/vendor/b.js", table(Weighting, generated=("!vendor/",))) == Kind("code")
+    assert (
+        kind("node_modules/b.js", table(Weighting, generated=("!vendor/",))).left_out == GENERATED
+    )
 
 
 def test_names_that_are_no_text_do_no_harm() -> None:

@@ -14,7 +14,7 @@ from conftest import Repo
 from span_support import Colleague, Watched, long_ago, right_now, text
 
 from gitgates.core.agent_types import FileDifference
-from gitgates.features.review.config import Review
+from gitgates.features.review.config import Weighting
 from gitgates.features.review.significance import Significance, weigh
 
 pytestmark = pytest.mark.slow
@@ -92,7 +92,7 @@ class Row(NamedTuple):
     significant: bool
     why: str
     each: dict[str, str]  # path → why it weighs what it weighs
-    review: Review = table(Review)
+    review: Weighting = table(Weighting)
     numbers: Mapping[str, int] = {}  # path → changed lines, where nothing else matters
 
 
@@ -141,7 +141,7 @@ def _type_change(repo: Repo) -> None:
     (repo.path / "bin/run.sh").symlink_to("../src/app.py")
 
 
-CRITICAL = table(Review, critical=(".github/", "src/util.py"))
+CRITICAL = table(Weighting, critical=(".github/", "src/util.py"))
 LOCKED = "left out: generated or vendored"
 SPACE = "left out: only white space"
 VENDORED = LOCKED
@@ -328,7 +328,7 @@ ROWS = (
         False,
         NOTHING,
         {"generated/out.py": LOCKED},
-        table(Review, generated=("/generated/",)),
+        table(Weighting, generated=("/generated/",)),
         numbers={"generated/out.py": 900},
     ),
     Row(
@@ -353,7 +353,7 @@ ROWS = (
         True,
         sums("45", "1"),
         {"vendor/lib/b.js": CODE},
-        table(Review, generated=("!vendor/lib/",)),
+        table(Weighting, generated=("!vendor/lib/",)),
         numbers={"vendor/lib/b.js": 45},
     ),
     Row(
@@ -445,7 +445,7 @@ ROWS = (
         True,
         f"`vendor/lib/a.js` is critical; {sums('100', '1')}",
         {"vendor/lib/a.js": f"critical {CODE}"},
-        table(Review, critical=("vendor/",), ignore=("vendor/",)),
+        table(Weighting, critical=("vendor/",), ignore=("vendor/",)),
         numbers={"vendor/lib/a.js": 100},
     ),
     Row(
@@ -454,7 +454,7 @@ ROWS = (
         False,
         NOTHING,
         {"src/app.py": "left out: ignored"},
-        table(Review, ignore=("/src/",)),
+        table(Weighting, ignore=("/src/",)),
         numbers={"src/app.py": 150},
     ),
     Row("merged from main", _merge_main, False, sums("10", "1"), {"src/own.py": CODE}),
@@ -493,7 +493,7 @@ ROWS = (
         True,
         "1 weighted line (threshold 0), 1 weighted file (threshold 5)",
         {"src/util.py": CODE, "src/app.py": SPACE},
-        table(Review, min_lines=0.0),
+        table(Weighting, min_lines=0.0),
     ),
     Row(
         "what weighs nothing",
@@ -501,7 +501,7 @@ ROWS = (
         False,
         NOTHING,
         {"docs/guide.md": "left out: documentation, weight 0"},
-        table(Review, weights=(1.0, 0.5, 0.0), min_lines=0.0),
+        table(Weighting, weights=(1.0, 0.5, 0.0), min_lines=0.0),
         numbers={"docs/guide.md": 120},
     ),
 )
@@ -525,7 +525,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Watched:
         return Watched(repo)
 
 
-def assess(watched: Watched, review: Review) -> Significance:
+def assess(watched: Watched, review: Weighting) -> Significance:
     found = tuple(watched.found().values())
     return weigh(found, review)
 

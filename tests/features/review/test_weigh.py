@@ -5,7 +5,7 @@ from __future__ import annotations
 from config_support import table
 
 from gitgates.core.agent_types import FileDifference
-from gitgates.features.review.config import Review
+from gitgates.features.review.config import Weighting
 from gitgates.features.review.significance import weigh
 
 
@@ -17,7 +17,7 @@ def test_the_heaviest_come_first_and_what_is_left_out_last() -> None:
         FileDifference("d.py", "M", added=2),
         FileDifference("e.py", "M", added=1),
     )
-    found = weigh(changes, table(Review, critical=("e.py",)))
+    found = weigh(changes, table(Weighting, critical=("e.py",)))
     shown = [(one.path, one.kind, one.lines, one.files, one.counts) for one in found.files]
     assert shown == [
         ("e.py", "code", 1.0, 1.0, True),
@@ -31,18 +31,18 @@ def test_the_heaviest_come_first_and_what_is_left_out_last() -> None:
 
 def test_many_critical_files_are_not_all_named() -> None:
     changes = tuple(FileDifference(f"{n}.py", "M", added=1) for n in range(5))
-    found = weigh(changes, table(Review, critical=("*.py",)))
+    found = weigh(changes, table(Weighting, critical=("*.py",)))
     sums = "5 weighted lines (threshold 40), 5 weighted files (threshold 5)"
     assert found.why == f"`0.py`, `1.py`, `2.py` and 2 more are critical; {sums}"
 
 
 def test_tenths_add_up() -> None:
     changes = tuple(FileDifference(f"{n}.md", "M", added=1) for n in range(50))
-    found = weigh(changes, table(Review))
+    found = weigh(changes, table(Weighting))
     assert found.significant
     assert found.why == "5 weighted lines (threshold 40), 5 weighted files (threshold 5)"
 
 
 def test_what_is_just_below_a_threshold_is_not_rounded_up() -> None:
-    found = weigh((FileDifference("a.py", "M", added=1),), table(Review, min_lines=1.001))
+    found = weigh((FileDifference("a.py", "M", added=1),), table(Weighting, min_lines=1.001))
     assert found.why == "1 weighted line (threshold 1.001), 1 weighted file (threshold 5)"
