@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gitgates.core.types import Gate, GateResult
 
 FOLDER = "proofs"
-_FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
 BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else proved
 _VERSION = "4"
 # Version → number of fields; an older line has only the first ones.
@@ -142,15 +141,20 @@ def append(shared_state_abs: str, proofs: Sequence[Proof]) -> None:
 
 def find_pass(shared_state_abs: str, gate: str, content: str, key: str) -> Proof | None:
     """Return a gate's pass on content that may be reused; None if it has failed since."""
-    of_gate = (proof for proof in reversed(_read(shared_state_abs, content)) if proof.gate == gate)
-    newest = next((proof for proof in of_gate if proof.key == key), None)
+    rows = reversed(of_content(shared_state_abs, content))
+    newest = next((row for row in rows if (row.gate, row.key) == (gate, key)), None)
     return newest if newest and newest.status == "passed" else None
 
 
 def of_content(shared_state_abs: str, content: str) -> list[Proof]:
     """Return all proofs about content, oldest first."""
-    _take_in_former(shared_state_abs)
-    return _read(shared_state_abs, content)
+    try:
+        raw = read_state(_file(shared_state_abs, content)) or b""
+    except OSError:
+        return []
+    wanted = os.fsencode(f"\t{content}\t")
+    found = [_parse(line) for line in raw.split(b"\n") if wanted in line]
+    return [proof for proof in found if proof and proof.content == content]
 
 
 def read_all(
@@ -163,7 +167,6 @@ def read_all(
 
     Raises: PermissionError if a file may not be read.
     """
-    _take_in_former(shared_state_abs)
     marks = {} if marks is None else marks
     folder_abs = f"{shared_state_abs}/{FOLDER}"
     try:
@@ -220,34 +223,6 @@ def note_durations(shared_state_abs: str, seconds_by_gate: Mapping[str, float]) 
 
 def _file(shared_state_abs: str, content: str) -> str:
     return f"{shared_state_abs}/{FOLDER}/{digest(content)[:2]}"
-
-
-def _read(shared_state_abs: str, content: str) -> list[Proof]:
-    try:
-        raw = read_state(_file(shared_state_abs, content)) or b""
-    except OSError:
-        return []
-    wanted = os.fsencode(f"\t{content}\t")
-    found = [_parse(line) for line in raw.split(b"\n") if wanted in line]
-    return [proof for proof in found if proof and proof.content == content]
-
-
-def _take_in_former(shared_state_abs: str) -> None:
-    for path_abs in (f"{shared_state_abs}/{name}" for name in _FORMER):
-        try:
-            if not os.stat(path_abs).st_size:
-                continue
-        except OSError:
-            continue
-        from gitgates.store.former_files import take_in  # once, after an upgrade
-
-        try:
-            take_in(
-                path_abs,
-                lambda many: append(shared_state_abs, [Proof(**fields) for fields in many]),
-            )
-        except OSError:
-            continue  # the next reader tries again
 
 
 def _line(proof: Proof) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 
 import pytest
@@ -207,30 +206,6 @@ def test_a_number_that_got_worse_fails_the_gate(ratchet: Repo) -> None:
     report(ratchet, "80.1")
     ratchet.git("add", ".")
     assert commit(ratchet, "better").returncode == 0
-
-
-def test_numbers_of_an_earlier_version_are_read(ratchet: Repo) -> None:
-    state = ratchet.path / ".git/gitgates"
-    shutil.rmtree(state / "proofs")
-    tree = ratchet.git("rev-parse", "HEAD^{tree}")
-    entry = {"v": 1, "gate": "test", "commit": "", "tree": tree, "hook": "pre-commit", "run": "r"}
-    entries = [
-        {**entry, "time": "2024-01-02T03:04:05Z", "metrics": {"coverage": 90}},
-        {**entry, "time": "2024-01-02T03:04:06Z", "metrics": {"coverage": 80}},
-        {**entry, "time": "2024-01-02T03:04:07Z", "metrics": {"coverage": "no number"}},
-        {**entry, "time": "yesterday", "metrics": {"coverage": 70}},
-    ]
-    lines = "".join(json.dumps(one) + "\n" for one in entries)
-    (state / "metrics.jsonl").write_text(lines + '{"v": 1, "gate": "te')
-    ratchet.git("switch", "-qc", "work")
-    report(ratchet, "79.5")
-    ratchet.git("add", ".")
-    assert b"`coverage` is 79.5, and was 80 at the merge" in commit(ratchet, "worse").stderr
-    assert (state / "metrics.jsonl").read_text() == ""
-    assert [number for number, _commit, _tree in measured(ratchet)] == [90, 80, 79.5]
-    shown = ratchet.gitgates("runs", "stats", "--format", "json").stdout
-    first = json.loads(shown)["metrics"][0]["values"][0]
-    assert first == {"time": "2024-01-02T03:04:05Z", "commit": "", "tree": tree, "value": 90}
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from gitgates.core.clean import counted, visible_line
 from gitgates.features.intents import lease as leases_of
 from gitgates.features.intents.approved import approve_intents, intents_of_session, is_unapproved
 from gitgates.features.intents.context import context_of
-from gitgates.features.intents.edit import add_pattern
 from gitgates.features.intents.facts import IntentSelectedEntry
 from gitgates.features.intents.file import load, read_intents
 from gitgates.features.intents.gatekeeper import describe_active
@@ -23,6 +22,7 @@ from gitgates.features.intents.requests import (
     REFUSED,
     REQUESTED,
     ScopeRequest,
+    add_pattern,
     new_request,
     open_requests,
     record,

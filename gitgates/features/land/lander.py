@@ -1,5 +1,9 @@
 """Work on the queue: stack what waits, test it, land what passed, eject what is at fault.
 
+The links of the chain are each built on the one before, the first on the target. A commit that
+passes lands with all below it. Of those that fail, the lowest is searched for: its branch is at
+fault.
+
 With free slots, further batches are tested on those that are under way. Nothing here is remembered:
 whoever goes on after a kill builds the chain again, and what is proved for its trees does not run
 again.
@@ -18,10 +22,9 @@ from gitgates.core.policy import providers
 from gitgates.core.record import Record
 from gitgates.core.types import Command, Config
 from gitgates.features.land.candidate import BarredError, build, check_policies, describe_conflict
-from gitgates.features.land.chain import GREEN, RED, TESTING, UNTESTED, Link, due, landable
 from gitgates.features.land.landed import write_notes
 from gitgates.features.land.queue import LANDED, LANDING, NOTHING, WAITING
-from gitgates.features.land.trial import PUSH, LandTrial, read
+from gitgates.features.land.trial import PUSH, LandTrial, TrialOutcome, read
 from gitgates.git.forward import ForwardBranch, HeldError, MovedError
 from gitgates.git.merging import ConflictError, is_ancestor
 from gitgates.git.settings import counted_in
@@ -32,7 +35,7 @@ from gitgates.store.files import make_folder, read_state, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from gitgates.features.land.queue import Landing, Queue
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from gitgates.proc.processes import Child
     from gitgates.report.text import Console
     from gitgates.store.turn import WorkTurn
+
 
 _POLL_S = 0.2
 _HELD_S = 1.0  # until a landing that was refused is tried again
@@ -303,3 +307,37 @@ class Lander:
         for entry in entries:
             place = f"`{entry.target}` as {entry.commit[:_SHORT]}"
             self._console.message(f"`{entry.branch}` landed on {place}")
+
+
+UNTESTED, TESTING, GREEN, RED = "untested", "testing", "green", "red"
+
+
+class Link:
+    """One candidate."""
+
+    def __init__(self, entry: Landing, commit: str) -> None:
+        self.entry, self.commit = entry, commit
+        self.state = UNTESTED
+        self.outcome = TrialOutcome(passed=False)
+
+
+def due(states: Sequence[str], *, batch: int, free: int) -> list[int]:
+    """Return the links to test now, in `free` slots: ends of batches, or what tells who fails."""
+    if RED in states:
+        below = [at for at in range(states.index(RED)) if states[at] == UNTESTED]
+        if len(below) <= free:
+            return below
+        return [below[(number + 1) * len(below) // (free + 1)] for number in range(free)]
+    last = max((at for at, state in enumerate(states) if state != UNTESTED), default=-1)
+    ends = [
+        min(end, len(states) - 1) for end in range(last + batch, len(states) + batch - 1, batch)
+    ]
+    return ends[: max(free, 0)]
+
+
+def landable(states: Sequence[str], *, batch: int) -> int:
+    """Return the highest link that may land; -1: none. With `batch` 1, each below has passed."""
+    green = [at for at, state in enumerate(states) if state == GREEN]
+    if batch == 1:
+        green = [at for at in green if {*states[:at]} <= {GREEN}]
+    return max(green, default=-1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitgates.features.land.chain import GREEN, RED, TESTING, UNTESTED, due, landable
+from gitgates.features.land.lander import GREEN, RED, TESTING, UNTESTED, due, landable
 
 _STATES = {"-": UNTESTED, "t": TESTING, "g": GREEN, "r": RED}
 
