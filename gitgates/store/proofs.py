@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 FOLDER = "proofs"
 BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else proved
 _VERSION = "4"
-# Version → number of fields; an older line has only the first ones.
-_VERSIONS = {"2": 13, "3": 16, _VERSION: 17}
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
 _MOST_FAILURES = 16 << 10  # bytes in a line; if there are more, titles or all are dropped
 _HASH_KEYS = (1, 2)  # of 64 bits each
@@ -245,9 +243,9 @@ def _parse(line: bytes) -> Proof | None:
     if _imp.source_hash(_HASH_KEYS[0], body).hex().encode() != check:
         return None
     version, *texts = os.fsdecode(body).split("\t")
-    if _VERSIONS.get(version) != len(texts):
+    if version != _VERSION or len(texts) != len(Proof._fields):
         return None
-    fields: dict[str, Any] = dict(zip(Proof._fields, texts, strict=False))
+    fields: dict[str, Any] = dict(zip(Proof._fields, texts, strict=True))
     fields |= {"time_s": float(fields["time_s"]), "duration_s": float(fields["duration_s"])}
     failures = _from_json(fields["failures"]) or ()
     fields |= {

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 VERSION = 2
-_EARLIER = 1  # had `tool`, a digest of programs; empty: others must not believe it
 _RUN = "gitgates"  # the resource of the run, before those of its gates
 _ID_LENGTHS = (40, 64)
 _SHA256_LENGTH = 64
@@ -189,7 +188,7 @@ def _resource(proof: GateProof) -> dict[str, Any]:
 def read_payload(payload: bytes) -> Statement:
     """Return the statement in a payload.
 
-    Raises: RefusedError if it is not exactly one of this version, or of the earlier one.
+    Raises: RefusedError if it is not exactly one of this version.
     """
     try:
         document = loads_strictly(payload)
@@ -200,28 +199,16 @@ def read_payload(payload: bytes) -> Statement:
         raise RefusedError(f"its payload is not a statement of gitgates: {_why(error)}") from error
     if kinds != (TYPE, PREDICATE):
         raise RefusedError(f"its statement is of another type or version: {kinds!r:.200}")
-    if type(version) is not int or version not in (_EARLIER, VERSION):
+    if type(version) is not int or version != VERSION:
         what = f"its statement is of version {version!r:.20}, and not {VERSION}"
         raise RefusedError(f"{what}: use the same version of gitgates")
     try:
-        if version == _EARLIER:
-            _upgrade(run, resources)
         statement = _statement(document["subject"], run, resources)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RefusedError(f"its payload is not a statement of gitgates: {_why(error)}") from error
     if _document(statement) != document:
         raise RefusedError("its payload has fields that a statement of gitgates does not have")
     return statement
-
-
-def _upgrade(run: Any, resources: list[Any]) -> None:  # noqa: ANN401 - JSON
-    """Turn a statement of the earlier version into one of this version."""
-    run["annotations"]["v"] = VERSION
-    for notes in (resource["annotations"] for resource in resources):
-        tool = notes.pop("tool")
-        if "exact" in notes:
-            raise ValueError("its version had no `exact`")
-        notes["exact"] = tool != "" and bool(_hex(tool))
 
 
 def _statement(subject: Any, run: Any, resources: list[Any]) -> Statement:  # noqa: ANN401 - JSON

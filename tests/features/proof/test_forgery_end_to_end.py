@@ -210,11 +210,6 @@ def test_what_is_installed_on_her_machine_is_her_business(scene: Scene) -> None:
     assert BELIEVED in scene.verify()
 
 
-def test_what_an_earlier_version_has_signed_is_believed(scene: Scene) -> None:
-    scene.only_note(_earlier(scene, "4" * 64))
-    _is_believed(scene)
-
-
 def _is_believed(scene: Scene) -> None:
     said = scene.verify("--run-missing")
     assert (BELIEVED in said, RAN in said) == (True, False), said
@@ -536,20 +531,6 @@ def _system_of_hers(scene: Scene) -> None:
     scene.only_note(to_payload(scene.statement()._replace(platform="Darwin arm64")))
 
 
-def _earlier_version_on_other_files(scene: Scene) -> None:
-    scene.only_note(_earlier(scene, ""))
-
-
-def _earlier(scene: Scene, tool: str) -> bytes:
-    """Return what Alice says, as the earlier version wrote it, with a digest of her programs."""
-    document = json.loads(to_payload(scene.statement()))
-    run, gate = document["predicate"]["configuration"]
-    run["annotations"]["v"] = 1
-    del gate["annotations"]["exact"]
-    gate["annotations"]["tool"] = tool
-    return json.dumps(document).encode()
-
-
 def _agent(scene: Scene) -> None:
     scene.again(f'{{ signers = ["{ALICE}"], agents = false }}', CLAUDECODE="1")
 
@@ -639,7 +620,6 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _untracked_file_of_hers: OTHER_FILES,
     _tolerance_of_hers: "bypassed the gates: all",
     _system_of_hers: "gate `all`: it ran on Darwin arm64, but this is ",
-    _earlier_version_on_other_files: OTHER_FILES,
     _of_somebody_else: "bob@example.com ran it, and only whoever ran a gate is believed",
     _verified_by_another: NOT_TRUSTED,
     _index_of_another: OTHER_TREE,
@@ -741,5 +721,5 @@ def test_any_number_of_proofs_takes_some_seconds(
 
 
 def test_there_are_many_ways() -> None:
-    """Beside the 70 of test_forgeries, and those in which test_passes poisons a cache."""
-    assert len(WAYS) >= 39
+    """Beside the 68 of test_forgeries, and those in which test_passes poisons a cache."""
+    assert len(WAYS) >= 38
