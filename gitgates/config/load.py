@@ -115,6 +115,8 @@ def as_record(name: str, fields: Mapping[str, Any], kind: Callable[..., Table]) 
     """
     names = kind._fields  # type: ignore[attr-defined] # as each record has
     try:
+        if len(fields) == len(names):  # of most tables, all
+            return kind(**fields)
         return kind(**{field: fields[field] for field in fields if field in names})
     except TypeError:
         from gitgates.config.keys import completed  # cold: loads the key table
