@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config, Problem
 
 # Built-in policies, present and future: a gate of the same name would be ambiguous.
-POLICY_NAMES = (*(row.name for row in POLICIES if row.is_reserved), "retry")
+POLICY_NAMES = (*(row.name for row in POLICIES if "reserved" in row.traits), "retry")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 
 _AGENT_EVENTS = tuple(point.name for point in AGENT_HOOKS)

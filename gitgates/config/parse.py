@@ -208,7 +208,7 @@ def _merge(layers: list[Settings], document: Document) -> Settings:
 
 
 def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
-    by_table = [row.table for row in POLICIES if row.by_table]
+    by_table = [row.table for row in POLICIES if "by-table" in row.traits]
     features: dict[str, Any] = {}
     for name, table in tables().items():
         if table.id_of:

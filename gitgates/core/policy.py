@@ -18,11 +18,21 @@ from gitgates.core.types import BLOCK, Verdict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol, TypeAlias
 
     from gitgates.core.agent_types import ToolKind
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config, Hook
+
+    Trait: TypeAlias = Literal[
+        "by-table",  # without its table, it is off
+        "keeps-settings",  # a session keeps the settings of that table with which it began
+        "without-config",  # it judges tools while the configuration cannot be read
+        "traced",  # if on, what agents write is recorded, unless told otherwise
+        "reserved",  # no gate may have its name
+        "passive",  # it needs no event itself; asked if another policy needs one
+        "no-install",  # it needs an agent's events, but is no reason to install its hooks
+    ]
 
     class AnyCall(Protocol):
         """The context of an event that policies of any host get."""
@@ -86,24 +96,16 @@ class Policy(Record):
     module: str
     gate: str = ""  # the name that hooks list it by; without a hook that does, it is off
     table: str = ""  # of the configuration, in `keys.py` of the same folder
-    by_table: bool = False  # without that table, it is off
     switch: str = ""  # the key of that table that turns it off
-    keeps_settings: bool = False  # a session keeps the settings of that table with which it began,
-    # and of an array the entries with one of these values in each of these fields
+    # Of an array, a session keeps the entries with one of these values in each of these fields.
     kept_where: Mapping[str, tuple[str, ...]] = {}
-    runs_without_config: bool = False  # it judges tools while the configuration cannot be read
-    is_traced: bool = False  # if on, what agents write is recorded, unless told otherwise
-    is_reserved: bool = False  # no gate may have its name
+    traits: tuple[Trait, ...] = ()
     verb: str = ""  # of gitgates, that agents may always call
     approvals: Mapping[str, str] = {}  # its commands that a person has to approve → what they do
     person_word: str = ""  # that is in those, for the guard
     label: str = ""  # what the trace keeps of it with each record
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
     provides: tuple[str, ...] = ()  # functions that lower layers call if its table exists
-    passive: bool = False  # needs no event itself; asked if another policy needs one
-    never_installs_hooks: bool = (
-        False  # it needs an agent's events, but is no reason to install its hooks
-    )
     priority: str = "normal"  # of PRIORITIES; the table is in this order
 
 
@@ -115,11 +117,8 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.guard.policy",
         table="guard",
         switch="enabled",
-        keeps_settings=True,
-        runs_without_config=True,
-        is_reserved=True,
         kinds=("before-tool",),
-        never_installs_hooks=True,
+        traits=("keeps-settings", "without-config", "reserved", "no-install"),
     ),
     # Holds a reviewer to reading, and turns the strict form on: before anything else is done.
     Policy(
@@ -127,19 +126,14 @@ POLICIES: tuple[Policy, ...] = (
         priority="critical",
         module="gitgates.features.review.reviewer",
         gate="review",
-        is_reserved=True,
         kinds=("session-start", "prompt", "before-tool", "subagent-start", "subagent-end"),
+        traits=("reserved",),
     ),
     Policy(
         name="intents",
         priority="critical",
         module="gitgates.features.intents.policy",
         table="intents",
-        by_table=True,
-        keeps_settings=True,
-        is_traced=True,
-        runs_without_config=True,
-        is_reserved=True,
         verb="intent",
         label="intent",
         approvals={"intent approve-scope": "extend the scope of an intent"},
@@ -147,14 +141,15 @@ POLICIES: tuple[Policy, ...] = (
             *("session-start", "prompt", "subagent-start", "before-tool", "after-tool"),
             *("tool-failed", "before-compact", "session-end", "before-commit", *ENDINGS),
         ),
+        traits=("by-table", "keeps-settings", "traced", "without-config", "reserved"),
     ),
     Policy(
         name="commits",
         priority="critical",
         module="gitgates.features.commits.policy",
         table="commits",
-        by_table=True,
         kinds=("before-tool", "after-tool", "tool-failed", "before-commit"),
+        traits=("by-table",),
     ),
     # Before gates run, which may write; after those that refuse.
     Policy(
@@ -162,17 +157,16 @@ POLICIES: tuple[Policy, ...] = (
         priority="high",
         module="gitgates.features.undo.policy",
         table="undo",
-        keeps_settings=True,
         approvals={"undo": "undo or redo what is not the agent's own turn"},
         kinds=("session-start", "prompt", "before-tool", "after-tool", "tool-failed"),
-        never_installs_hooks=True,
+        traits=("keeps-settings", "no-install"),
     ),
     Policy(
         name="session",
         priority="high",
         module="gitgates.session.start",
         kinds=AGENT_KINDS,
-        passive=True,
+        traits=("passive",),
     ),
     # Before the gates: they need what is installed.
     Policy(
@@ -180,10 +174,8 @@ POLICIES: tuple[Policy, ...] = (
         priority="high",
         module="gitgates.features.worktree.policy",
         table="worktree",
-        by_table=True,
-        keeps_settings=True,
         kinds=("session-start", "subagent-start", "turn-end", "subagent-end"),
-        never_installs_hooks=True,
+        traits=("by-table", "keeps-settings", "no-install"),
     ),
     Policy(
         name="gates",
@@ -191,10 +183,10 @@ POLICIES: tuple[Policy, ...] = (
         approvals={"baseline write": "accept failures of gates"},
         person_word="baseline",
         kinds=AGENT_KINDS,
-        passive=True,
+        traits=("passive",),
     ),
     # The same without a session; whoever starts such a hook wants them.
-    Policy(name="gates", module="gitgates.session.git_hooks", kinds=GIT_KINDS, passive=True),
+    Policy(name="gates", module="gitgates.session.git_hooks", kinds=GIT_KINDS, traits=("passive",)),
     # For pre-push hooks that demand that commits have passed their gates.
     Policy(name="verify", module="gitgates.features.evidence.policy", kinds=("before-push",)),
     # Publishes what gates have proved, and provides what trusted others have.
@@ -202,24 +194,22 @@ POLICIES: tuple[Policy, ...] = (
         name="proof",
         module="gitgates.features.proof.policy",
         table="proof",
-        by_table=True,
         provides=("signed_passes", "signed_evidence", "publish_landed"),
         kinds=("before-push",),
+        traits=("by-table",),
     ),
     Policy(
         name="remote",
         module="gitgates.features.remote.policy",
         table="remote",
-        by_table=True,
         provides=("verdict_cache", "remote_execution", "sent_inputs"),
         kinds=("before-push",),
+        traits=("by-table",),
     ),
     Policy(
         name="advice",
         module="gitgates.features.advice.policy",
         table="advice",
-        by_table=True,
-        keeps_settings=True,
         approvals={
             "advice edit": "weaken an advice entry that blocks",
             "advice close": "close an advice entry that blocks",
@@ -227,28 +217,27 @@ POLICIES: tuple[Policy, ...] = (
         },
         person_word="advice",
         kept_where={"hook_on_failure": ("block",), "status": ("open", "pinned")},
-        is_reserved=True,
         kinds=(
             *("session-start", "subagent-start", "before-tool", "turn-end", "session-end"),
             *("before-compact", "before-commit", "before-push"),
         ),
+        traits=("by-table", "keeps-settings", "reserved"),
     ),
     Policy(
         name="handoff",
         module="gitgates.features.advice.received",
         kinds=("session-start",),
-        passive=True,
+        traits=("passive",),
     ),
     Policy(
         name="review",
         module="gitgates.features.review.policy",
         gate="review",
         table="review",
-        keeps_settings=True,
-        is_reserved=True,
         verb="review",
         approvals={"review skip": "record that a change needs no independent review"},
         kinds=("prompt-expansion", "before-tool", "after-tool", "tool-failed", *ENDINGS),
+        traits=("keeps-settings", "reserved"),
     ),
     Policy(
         name="undo",
@@ -256,38 +245,34 @@ POLICIES: tuple[Policy, ...] = (
         table="undo",
         switch="enabled",
         kinds=("turn-end",),
-        passive=True,
-        never_installs_hooks=True,
+        traits=("passive", "no-install"),
     ),
     Policy(
         name="tampering",
         module="gitgates.session.tampering",
         kinds=("turn-end",),
-        passive=True,
-        never_installs_hooks=True,
+        traits=("passive", "no-install"),
     ),
     # After the save point at the end of a turn.
     Policy(
         name="land",
         module="gitgates.features.land.policy",
         table="land",
-        by_table=True,
         switch="conflicts",
         kinds=("turn-end",),
-        passive=True,
-        never_installs_hooks=True,
+        traits=("by-table", "passive", "no-install"),
     ),
-    Policy(name="breaker", module="gitgates.session.breaker", kinds=RETRIED, passive=True),
+    Policy(name="breaker", module="gitgates.session.breaker", kinds=RETRIED, traits=("passive",)),
     # Last, so that its hashes are of what formatters have left.
     Policy(
         name="trace",
         priority="low",
         module="gitgates.features.trace.policy",
         table="trace",
-        keeps_settings=True,
         approvals={"trace prune": "remove records of the trace"},
         person_word="prune",
         kinds=("session-start", "prompt", "before-tool", "after-tool", "tool-failed"),
+        traits=("keeps-settings",),
     ),
 )
 
@@ -306,7 +291,7 @@ def enabled_policies(config: Config, kind: EventKind = "") -> list[Policy]:
         row
         for row in POLICIES
         if (not row.gate or row.gate in gate_names)
-        and (not row.by_table or row.table in config.tables)
+        and ("by-table" not in row.traits or row.table in config.tables)
         and (not row.switch or config.tables.get(row.table, {}).get(row.switch, True))
         and (not (kind and row.kinds) or kind in row.kinds)
     ]
@@ -359,7 +344,7 @@ def policies_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyMod
     for row in enabled_policies(config, kind):
         module = module_of(row)
         needs = [need for need in needs_of(module, config) if need.kind == kind]
-        if needs or row.passive:
+        if needs or "passive" in row.traits:
             policies.append((row, module, needs))
     return policies
 

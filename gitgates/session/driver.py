@@ -227,7 +227,7 @@ def _policies_without_config(call: Call) -> Policies:
     return [
         (row.name, module)
         for row, module, needed in policies_at(in_force, call.kind)
-        if needed and row.runs_without_config
+        if needed and "without-config" in row.traits
     ]
 
 

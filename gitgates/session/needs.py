@@ -31,7 +31,7 @@ _ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
 def needed_events(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
     # Those of the hooks themselves first: that is their order in an agent's settings.
-    rows = sorted(_about_agents(config), key=lambda row: not row.passive)
+    rows = sorted(_about_agents(config), key=lambda row: "passive" not in row.traits)
     required = [need for need in _needs_of(rows, config) if need.kind in AGENT_KINDS]
     if required:
         required += [Need(kind=kind) for kind in _ALWAYS]
@@ -43,7 +43,7 @@ def needed_events(config: Config) -> tuple[Need, ...]:
 
 def is_reason(config: Config) -> bool:
     """Return whether a policy needs an agent's events, other than to guard what else there is."""
-    rows = [row for row in _about_agents(config) if not row.never_installs_hooks]
+    rows = [row for row in _about_agents(config) if "no-install" not in row.traits]
     return any(need.kind in AGENT_KINDS for need in _needs_of(rows, config))
 
 
@@ -54,9 +54,9 @@ def is_guardable(config: Config) -> bool:
     rows = [
         row
         for row in enabled_policies(config)
-        if row.table and not (row.gate or row.never_installs_hooks)
+        if row.table and not row.gate and "no-install" not in row.traits
     ]
-    return any(row.by_table or needs_of(module_of(row), config) for row in rows)
+    return any("by-table" in row.traits or needs_of(module_of(row), config) for row in rows)
 
 
 def git_hooks(config: Config) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def policies_on(config: Config) -> dict[str, set[EventKind]]:
     """
     kinds_of: dict[str, set[EventKind]] = {}
     for row in _about_agents(config):
-        if row.never_installs_hooks and not row.table:
+        if "no-install" in row.traits and not row.table:
             continue
         kinds = {need.kind for need in _needs_of([row], config)} & {*AGENT_KINDS}
         if kinds:
@@ -111,7 +111,7 @@ def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
 def offers(config: Config, name: str) -> list[Callable[..., Any]]:
     """Return the functions with a name that enabled policies about agents have, at any event."""
     # Passive ones are spared: what runs gates takes long to load.
-    active = [row for row in _about_agents(config) if not row.passive]
+    active = [row for row in _about_agents(config) if "passive" not in row.traits]
     return [offer for row in active if (offer := getattr(module_of(row), name, None))]
 
 
@@ -119,7 +119,9 @@ def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:
     """Return the policies that are asked at an event without being listed by a hook."""
     policies = policies_at(config, kind)
     return tuple(
-        row.name for row, _module, needed in policies if needed and not (row.gate or row.passive)
+        row.name
+        for row, _module, needed in policies
+        if needed and not row.gate and "passive" not in row.traits
     )
 
 

@@ -181,7 +181,7 @@ def policy_settings(config: Config) -> Fact:
 
 
 def _tables() -> list[Policy]:
-    return [row for row in POLICIES if row.keeps_settings and not row.kept_where]
+    return [row for row in POLICIES if "keeps-settings" in row.traits and not row.kept_where]
 
 
 def _arrays() -> list[Policy]:

@@ -55,7 +55,7 @@ max_retries = 1
 """
 
 
-BY_TABLE = [row.table for row in POLICIES if row.by_table]  # off without it
+BY_TABLE = [row.table for row in POLICIES if "by-table" in row.traits]  # off without it
 
 
 def test_whole_configuration() -> None:

@@ -29,7 +29,9 @@ def test_a_table_that_is_not_there_is_as_if_it_were_not_written() -> None:
     for name, table in unconfigured().tables.items():
         assert table == defaults(name)
     assert unconfigured().tuned == ()
-    assert {row.table for row in POLICIES if row.by_table}.isdisjoint(unconfigured().tables)
+    assert {row.table for row in POLICIES if "by-table" in row.traits}.isdisjoint(
+        unconfigured().tables
+    )
 
 
 def test_every_table_of_a_policy_is_one_of_a_feature() -> None:

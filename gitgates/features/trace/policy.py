@@ -40,7 +40,7 @@ def is_on(config: Config) -> bool:
     """Return whether agents' changes are traced."""
     mode = table_of(config, "trace", Trace).mode
     return mode == "on" or (
-        mode == "auto" and any(row.is_traced for row in enabled_policies(config))
+        mode == "auto" and any("traced" in row.traits for row in enabled_policies(config))
     )
 
 
