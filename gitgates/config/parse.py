@@ -41,6 +41,7 @@ _MOST_NAMED = 50
 _STRICT = ("unstaged", "hide")  # gates see what is being committed: that hides nothing
 # Of a member: only gates, and the hooks that run them. Everything else applies to the whole
 # repository, or to a whole hook, and belongs to the root.
+OF_FILES = ("requires", "root", "extends")  # they decide which files are read, in sources.py
 _MEMBER_TOP_FIELDS = ("requires", "root", "members", "extends")  # `members` is refused elsewhere
 _WITHOUT_PATHS = ("none", "message")
 _SPECIAL_IN_PATTERNS = "\\*?["
@@ -218,8 +219,9 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
             )
         elif name not in by_table or (name,) in merged.tables:
             features[name] = completed(name, merged.tables.get((name,), {}))
+    top = {name: value for name, value in merged.tables[()].items() if name not in OF_FILES}
     config = Config(
-        **merged.tables[()],
+        **top,
         tables=features,
         tuned=tuple(
             name for name, table in features.items() if name in by_table or table != defaults(name)

@@ -61,9 +61,9 @@ def _compare(
     keys: tuple[Key, ...], before: Mapping[str, Any], after: Mapping[str, Any], place: str
 ) -> Iterable[str]:
     """Yield values that have become weaker, by the column `weaker` of the table of keys."""
-    for key in keys:
+    for key in (key for key in keys if key.weaker):
         old, new, way = before[key.field], after[key.field], key.weaker
-        if old == new or not way:
+        if old == new:
             continue
         if way in ("more", "fewer"):
             text = _entries(str(way), old, new)

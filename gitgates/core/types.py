@@ -295,10 +295,7 @@ class Hook(Record):
 class Config(Record):
     """All settings of one repository, checked."""
 
-    requires: str = ""  # the versions of gitgates that they are for; empty: any
-    root: bool = True  # of a member's settings, which are part of it: false
     members: tuple[str, ...] = ()  # patterns of their folders
-    extends: tuple[str, ...] = ()
     jobs: int = 0  # 0: one per CPU
     resources: tuple[tuple[str, int], ...] = ()  # how many gates may have one at once, if not one
     max_output_bytes: int = 65536
