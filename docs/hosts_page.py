@@ -106,9 +106,9 @@ def _answers(agent: str) -> list[str]:
     notes += [f"- Before it runs the hooks{whose}: {settings.TRUST}"] if settings.TRUST else []
     if switches := _switches(agent):
         notes.append(f"- Disables all hooks, and is refused by the guard: {switches}")
-    for most_s in dict.fromkeys(host.SETTINGS.most_s.values()):
+    for most_s in dict.fromkeys(host.SETTINGS.times.most_s.values()):
         names = ", ".join(
-            HOOK_OF[kind] for kind, most in host.SETTINGS.most_s.items() if most == most_s
+            HOOK_OF[kind] for kind, most in host.SETTINGS.times.most_s.items() if most == most_s
         )
         notes.append(f"- Time limit of {most_s} s: {names}")
     answers = table(("event", "warn", "block", "stop"), rows)
@@ -137,10 +137,10 @@ def _answer(payload: Payload, level: Level) -> str:
         if value in ("deny", "block", False)
         else f"`{key}`"
         for key, value in (answer | inside).items()
-        if key not in (*_BESIDE, host.PROTOCOL.person)
+        if key not in (*_BESIDE, host.PROTOCOL.answers.person)
     ]
     return ", ".join(found) or (
-        f"`{host.PROTOCOL.person}`" if host.PROTOCOL.person in answer else ""
+        f"`{host.PROTOCOL.answers.person}`" if host.PROTOCOL.answers.person in answer else ""
     )
 
 

@@ -69,6 +69,21 @@ class Environment(Record):
     of_a_session: tuple[str, ...] = ()  # must not be passed to another agent
 
 
+class Answers(Record):
+    """The form of a client's answers."""
+
+    # "permission": `permissionDecision` in `hookSpecificOutput`; else the value of `decision`.
+    denies: str = "permission"  # a tool call
+    blocks: str = "block"  # everything else
+    tells: str = "own"  # text for the agent is in `hookSpecificOutput`; "top": next to it
+    # Events at which a decision has no effect, or hides a tool's output: a text has the reason.
+    only_tells: tuple[EventKind, ...] = ()
+    # Events at which an empty answer stops the agent, and `continue: false` does not.
+    silent_stops: tuple[EventKind, ...] = ()
+    person: str = "systemMessage"  # the field for text to the person; empty: there is none
+    changes: str = ""  # the field in `hookSpecificOutput` for a tool's new input; empty: none
+
+
 class Protocol(Record):
     """A client's events, and the form of the answers."""
 
@@ -83,16 +98,7 @@ class Protocol(Record):
     hands_tokens: bool = True  # whether a starting sub-agent gets a text that nobody else sees
     provable: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can block; by importance
     cannot: dict[EventKind, str] = {}  # what an answer cannot do, for people
-    # "permission": `permissionDecision` in `hookSpecificOutput`; else the value of `decision`.
-    denies: str = "permission"  # a tool call
-    blocks: str = "block"  # everything else
-    tells: str = "own"  # text for the agent is in `hookSpecificOutput`; "top": next to it
-    # Events at which a decision has no effect, or hides a tool's output: a text has the reason.
-    only_tells: tuple[EventKind, ...] = ()
-    # Events at which an empty answer stops the agent, and `continue: false` does not.
-    silent_stops: tuple[EventKind, ...] = ()
-    person: str = "systemMessage"  # the field for text to the person; empty: there is none
-    changes: str = ""  # the field in `hookSpecificOutput` for a tool's new input; empty: none
+    answers: Answers = Answers()
 
 
 class Tools(Record):
@@ -121,6 +127,14 @@ class Files(Record):
     skills: tuple[str, ...] = ()  # the files that define a skill
 
 
+class HookTimes(Record):
+    """How long a client waits for a hook."""
+
+    per_second: int = 1  # the timeout's units in a second
+    usual_s: float = 60.0  # the default timeout
+    most_s: dict[EventKind, int] = {}  # how long the client waits at most
+
+
 class SettingsFormat(Record):
     """The format of a client's settings, and how it reads them."""
 
@@ -140,9 +154,7 @@ class SettingsFormat(Record):
     expression: str = "{}"  # the form of a matcher
     by_shell: bool = False  # whether a POSIX shell, or fish, is known to run its commands
     guarded: bool = False  # whether a missing or failing program counts as a refusal
-    per_second: int = 1  # the timeout's units in a second
-    usual_s: float = 60.0  # the default timeout
-    most_s: dict[EventKind, int] = {}  # how long the client waits at most
+    times: HookTimes = HookTimes()
 
 
 class DisableSwitch(Record):
@@ -428,7 +440,7 @@ class AgentHost:
         to_agent, person = cut(verdict.to_agent), cut(verdict.to_person)
         reason = to_agent or person or "gitgates refused this."
         body: dict[str, Any] = {}
-        if level == STOP and payload.kind in self.PROTOCOL.silent_stops:
+        if level == STOP and payload.kind in self.PROTOCOL.answers.silent_stops:
             person = person or reason
         elif level == STOP:
             body |= {"continue": False, "stopReason": person or reason}
@@ -443,14 +455,14 @@ class AgentHost:
         changes = self._changes(payload, verdict) if level < BLOCK else {}
         if output := {**body.pop(_HOOK_OUTPUT, {}), **changes}:
             body[_HOOK_OUTPUT] = {"hookEventName": self.own_event(payload.kind), **output}
-        if person and (self.PROTOCOL.person or not body):
+        if person and (self.PROTOCOL.answers.person or not body):
             body |= self.person_message(payload, person)
         return dumps(body).encode("ascii") if body else b""
 
     def person_message(self, payload: Payload, person: str) -> dict[str, Any]:
         """Return the answer with a text for the person."""
-        if self.PROTOCOL.person:
-            return {self.PROTOCOL.person: person}
+        if self.PROTOCOL.answers.person:
+            return {self.PROTOCOL.answers.person: person}
         # If there is no field for the person, the agent tells them.
         return self.agent_message(payload.kind, person) if payload.can.context else {}
 
@@ -464,18 +476,18 @@ class AgentHost:
 
     def decided(self, _kind: EventKind, permission: str, reason: str) -> dict[str, Any]:
         """Return the answer with a decision, "deny" or "ask", on a tool call."""
-        return _decision(self.PROTOCOL.denies, permission, reason)
+        return _decision(self.PROTOCOL.answers.denies, permission, reason)
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
         """Return the answer with a block, other than one that denies a tool call."""
-        if kind in self.PROTOCOL.only_tells:
+        if kind in self.PROTOCOL.answers.only_tells:
             return self.agent_message(kind, reason)
-        return _decision(self.PROTOCOL.blocks, "deny", reason)
+        return _decision(self.PROTOCOL.answers.blocks, "deny", reason)
 
     def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
         """Return the answer with a text for the agent."""
         message = {"additionalContext": text}
-        return {_HOOK_OUTPUT: message} if self.PROTOCOL.tells == "own" else message
+        return {_HOOK_OUTPUT: message} if self.PROTOCOL.answers.tells == "own" else message
 
     def _changes(self, payload: Payload, verdict: Verdict) -> dict[str, Any]:
         """Return the answer that replaces a tool's whole input.
@@ -485,7 +497,11 @@ class AgentHost:
         overrides = {"command": verdict.command, "caller": verdict.caller}
         changed = {name: text for name, text in overrides.items() if text}
         whole = {**payload.tool.input, **changed}
-        return {self.PROTOCOL.changes: whole} if changed and self.PROTOCOL.changes else {}
+        return (
+            {self.PROTOCOL.answers.changes: whole}
+            if changed and self.PROTOCOL.answers.changes
+            else {}
+        )
 
     def is_block(self, exit_status: int | None, stdout: bytes) -> bool:
         """Return whether a hook's answer blocks an event that can be blocked."""
@@ -498,7 +514,7 @@ class AgentHost:
         if not isinstance(answer, dict):
             return False
         output = answer.get(_HOOK_OUTPUT)
-        words = {self.PROTOCOL.denies, self.PROTOCOL.blocks}
+        words = {self.PROTOCOL.answers.denies, self.PROTOCOL.answers.blocks}
         denies = isinstance(output, dict) and output.get("permissionDecision") == "deny"
         stops = answer.get("continue") is False
         return ("permission" in words and denies) or stops or answer.get("decision") in words

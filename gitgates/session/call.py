@@ -316,7 +316,7 @@ class Call:
         """Set a deadline before the host's own, so the host gets an answer."""
         if not self.has_limit:
             return
-        limit_s = min(limit_s, self.host.SETTINGS.most_s.get(self.kind, limit_s))
+        limit_s = min(limit_s, self.host.SETTINGS.times.most_s.get(self.kind, limit_s))
         gone_s = min(time.time() - self.began, _START_S)
         left_s = max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s
         self.until_s = time.monotonic() + left_s

@@ -178,7 +178,7 @@ def _begins_turn(call: Call) -> bool:
 def with_session_option(call: Call, verdict: Verdict) -> Verdict:
     """Return a block that names the session if commands could not identify it."""
     agent = AGENTS.get(call.host.NAME)
-    if verdict.level < BLOCK or (agent and agent.session) or call.host.PROTOCOL.changes:
+    if verdict.level < BLOCK or (agent and agent.session) or call.host.PROTOCOL.answers.changes:
         return verdict
     from gitgates.store.log import sessions  # few hosts come here
 

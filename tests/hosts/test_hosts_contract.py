@@ -137,9 +137,9 @@ def test_every_verdict_is_one_object_or_nothing(name: str) -> None:
         answer = host.encode(payload, Verdict(level, to_agent="\udcff\u2028 why", to_person="who"))
         said = json.loads(answer) if answer else {}
         assert answer.isascii()
-        lets_go = level == STOP and can.stop and kind in host.PROTOCOL.silent_stops
+        lets_go = level == STOP and can.stop and kind in host.PROTOCOL.answers.silent_stops
         refuses = level >= BLOCK and (can.block or can.deny)
-        blocks = refuses and not lets_go and kind not in host.PROTOCOL.only_tells
+        blocks = refuses and not lets_go and kind not in host.PROTOCOL.answers.only_tells
         is_block = blocks or (level == STOP and "continue" in said)
         assert host.is_block(0, answer) == is_block, (event, level)
         assert ("why" in str(said)) or not (blocks and level == BLOCK), event

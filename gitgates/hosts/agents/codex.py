@@ -13,9 +13,11 @@ import os
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import (
     AgentHost,
+    Answers,
     DisableSwitch,
     Environment,
     Files,
+    HookTimes,
     Protocol,
     SettingsFormat,
     Tools,
@@ -84,7 +86,7 @@ class Codex(AgentHost):
             "SessionEnd": ("session-end", Channels()),
         },
         provable=("turn-end", "subagent-end", "before-tool", "prompt"),
-        only_tells=("after-tool",),
+        answers=Answers(only_tells=("after-tool",)),
         hands_tokens=False,
     )
     TOOLS = Tools(
@@ -113,8 +115,7 @@ class Codex(AgentHost):
     SETTINGS = SettingsFormat(
         by_shell=True,
         module="gitgates.hosts.agents.codex_settings",
-        usual_s=600.0,
-        most_s={"session-end": 3},
+        times=HookTimes(usual_s=600.0, most_s={"session-end": 3}),
     )
     OFF = DisableSwitch(
         key="features.hooks",

@@ -14,9 +14,11 @@ from __future__ import annotations
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import (
     AgentHost,
+    Answers,
     DisableSwitch,
     Environment,
     Files,
+    HookTimes,
     Protocol,
     SettingsFormat,
     Tools,
@@ -82,10 +84,12 @@ class Copilot(AgentHost):
         ignored=("PermissionRequest", "UserPromptTransformed", "ErrorOccurred", "Notification"),
         returns_reason=True,
         provable=("turn-end", "subagent-end", "before-tool", "prompt"),
-        tells="top",
-        only_tells=("after-tool",),
-        silent_stops=("turn-end",),
-        changes="updatedInput",
+        answers=Answers(
+            tells="top",
+            only_tells=("after-tool",),
+            silent_stops=("turn-end",),
+            changes="updatedInput",
+        ),
     )
     TOOLS = Tools(
         names={
@@ -122,7 +126,7 @@ class Copilot(AgentHost):
         module="gitgates.hosts.agents.copilot_settings",
         head={"version": 1},
         guarded=True,
-        usual_s=30.0,
+        times=HookTimes(usual_s=30.0),
     )
     OFF = DisableSwitch(
         key="disableAllHooks",

@@ -14,7 +14,16 @@ from __future__ import annotations
 from gitgates.core.agent_types import Channels
 from gitgates.core.lean_json import loads
 from gitgates.core.lifecycle import ENDINGS, kind_of
-from gitgates.hosts.agent import AgentHost, Environment, Files, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    Answers,
+    Environment,
+    Files,
+    HookTimes,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -91,9 +100,7 @@ class Cursor(AgentHost):
                 "`gitgates runs` for failures"
             ),
         },
-        only_tells=("after-tool",),
-        silent_stops=("turn-end",),
-        person="",
+        answers=Answers(only_tells=("after-tool",), silent_stops=("turn-end",), person=""),
     )
     TOOLS = Tools(
         names={
@@ -129,7 +136,7 @@ class Cursor(AgentHost):
         head={"version": 1},
         flat=True,
         whole=True,
-        usual_s=60.0,
+        times=HookTimes(usual_s=60.0),
     )
 
     def is_speaking(self, fields: Mapping[str, Any], _env: Mapping[str, str]) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import (
     AgentHost,
+    Answers,
     DisableSwitch,
     Environment,
     Files,
@@ -74,8 +75,7 @@ class Droid(AgentHost):
         provable=("turn-end", "before-tool", "prompt"),
         tells_prompts=False,
         hands_tokens=False,
-        only_tells=("after-tool",),
-        changes="updatedInput",
+        answers=Answers(only_tells=("after-tool",), changes="updatedInput"),
     )
     TOOLS = Tools(
         names={

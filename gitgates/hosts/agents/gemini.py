@@ -13,9 +13,11 @@ from __future__ import annotations
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import (
     AgentHost,
+    Answers,
     DisableSwitch,
     Environment,
     Files,
+    HookTimes,
     Protocol,
     SettingsFormat,
     Tools,
@@ -68,9 +70,11 @@ class Gemini(AgentHost):
         provable=("turn-end", "before-tool", "prompt"),
         returns_reason=True,
         hands_tokens=False,
-        denies="deny",
-        only_tells=("after-tool",),  # a reason would replace the tool's result
-        changes="tool_input",
+        answers=Answers(
+            denies="deny",
+            only_tells=("after-tool",),  # a reason would replace the tool's result
+            changes="tool_input",
+        ),
     )
     TOOLS = Tools(
         names={
@@ -108,7 +112,7 @@ class Gemini(AgentHost):
         module="gitgates.hosts.agents.gemini_settings",
         runs_once=True,
         guarded=True,
-        per_second=1000,
+        times=HookTimes(per_second=1000),
     )
     OFF = DisableSwitch(
         key="hooksConfig.enabled",

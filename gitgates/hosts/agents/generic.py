@@ -6,7 +6,15 @@ An agent that calls gitgates needs nothing else: see docs/how-to/generic-hook.md
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Files, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    Answers,
+    Files,
+    HookTimes,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.agents.claude import HOST as CLAUDE
 from gitgates.hosts.payload import text_of
 
@@ -46,7 +54,7 @@ class Generic(AgentHost):
         },
         repeats=False,
         provable=CLAUDE.PROTOCOL.provable,
-        changes="updatedInput",
+        answers=Answers(changes="updatedInput"),
     )
     TOOLS = Tools(
         names=_NAMES, other_names=CLAUDE.TOOLS.other_names, path_fields=("file_path", "path")
@@ -56,7 +64,9 @@ class Generic(AgentHost):
         settings={"project": "hooks.json", "user": "hooks.json"},
     )
     SETTINGS = SettingsFormat(
-        module="gitgates.hosts.agents.generic_settings", is_shared=True, usual_s=600.0
+        module="gitgates.hosts.agents.generic_settings",
+        is_shared=True,
+        times=HookTimes(usual_s=600.0),
     )
 
     def tool_kind_of(self, tool: str, fields: Mapping[str, Any]) -> ToolKind:

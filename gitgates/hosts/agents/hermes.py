@@ -12,9 +12,11 @@ from __future__ import annotations
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import (
     AgentHost,
+    Answers,
     DisableSwitch,
     Environment,
     Files,
+    HookTimes,
     Protocol,
     SettingsFormat,
     Tools,
@@ -73,9 +75,7 @@ class Hermes(AgentHost):
                 "changed files, and does not show messages to the person"
             ),
         },
-        silent_stops=("turn-end",),
-        denies="block",
-        person="",
+        answers=Answers(silent_stops=("turn-end",), denies="block", person=""),
     )
     TOOLS = Tools(
         names={
@@ -107,7 +107,7 @@ class Hermes(AgentHost):
     SETTINGS = SettingsFormat(
         module="gitgates.hosts.agents.hermes_settings",
         whole=True,
-        most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()},
+        times=HookTimes(most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()}),
     )
     OFF = DisableSwitch(
         words=(("--safe-mode",), ("--ignore-user-config",)),

@@ -10,7 +10,16 @@ Source: recorded from kimi-code 2.1.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    Answers,
+    Environment,
+    Files,
+    HookTimes,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -75,9 +84,7 @@ class Kimi(AgentHost):
                 "messages are not shown to the person"
             ),
         },
-        blocks="permission",
-        silent_stops=("turn-end",),
-        person="",
+        answers=Answers(blocks="permission", silent_stops=("turn-end",), person=""),
     )
     TOOLS = Tools(
         names={
@@ -111,8 +118,9 @@ class Kimi(AgentHost):
         fields={"event": "event"},
         whole=True,
         expression="^({})$",
-        usual_s=30.0,
-        most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()},
+        times=HookTimes(
+            usual_s=30.0, most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()}
+        ),
     )
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:

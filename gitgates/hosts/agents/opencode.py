@@ -14,6 +14,7 @@ import os
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import (
     AgentHost,
+    Answers,
     DisableSwitch,
     Environment,
     Files,
@@ -74,11 +75,13 @@ class OpenCode(AgentHost):
         },
         repeats=False,  # the plugin runs once, wherever it is
         cannot={"turn-end": "`opencode run` ends with the agent's turn, and cannot be blocked"},
-        denies="block",
-        tells="top",
-        only_tells=("after-tool",),
-        silent_stops=("turn-end",),
-        changes="updatedInput",
+        answers=Answers(
+            denies="block",
+            tells="top",
+            only_tells=("after-tool",),
+            silent_stops=("turn-end",),
+            changes="updatedInput",
+        ),
     )
     TOOLS = Tools(
         names={

@@ -10,7 +10,15 @@ Source: recorded from openhands 1.16.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    Answers,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,11 +76,9 @@ class OpenHands(AgentHost):
                 "OpenHands does not show messages to the person: see `gitgates runs` for failures"
             ),
         },
-        denies="deny",
-        blocks="deny",
-        tells="top",
-        silent_stops=("turn-end",),
-        person="",
+        answers=Answers(
+            denies="deny", blocks="deny", tells="top", silent_stops=("turn-end",), person=""
+        ),
     )
     TOOLS = Tools(
         names={

@@ -12,9 +12,11 @@ from __future__ import annotations
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.hosts.agent import (
     AgentHost,
+    Answers,
     DisableSwitch,
     Environment,
     Files,
+    HookTimes,
     Protocol,
     SettingsFormat,
     Tools,
@@ -79,8 +81,7 @@ class Qwen(AgentHost):
         },
         provable=("turn-end", "subagent-end", "before-tool", "prompt"),
         hands_tokens=False,
-        only_tells=("after-tool",),
-        silent_stops=("turn-end",),
+        answers=Answers(only_tells=("after-tool",), silent_stops=("turn-end",)),
     )
     TOOLS = Tools(
         names={
@@ -116,7 +117,9 @@ class Qwen(AgentHost):
     SETTINGS = SettingsFormat(
         by_shell=True,
         runs_once=True,
-        per_second=1000,  # values below 1000 count as seconds; ours are never so small
+        times=HookTimes(
+            per_second=1000
+        ),  # values below 1000 count as seconds; ours are never so small
     )
     OFF = DisableSwitch(
         key="disableAllHooks",

@@ -10,7 +10,15 @@ Source: recorded from mistral-vibe 3.0.2.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, Environment, Files, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    Answers,
+    Environment,
+    Files,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -53,11 +61,13 @@ class Vibe(AgentHost):
         repeats=False,
         hands_tokens=False,
         cannot={"turn-end": "Vibe ends a turn after three blocks"},
-        denies="deny",
-        blocks="deny",
-        only_tells=("after-tool",),
-        silent_stops=("turn-end",),
-        person="system_message",
+        answers=Answers(
+            denies="deny",
+            blocks="deny",
+            only_tells=("after-tool",),
+            silent_stops=("turn-end",),
+            person="system_message",
+        ),
     )
     TOOLS = Tools(
         names={

@@ -14,7 +14,16 @@ client was driven.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost, DisableSwitch, Files, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agent import (
+    AgentHost,
+    Answers,
+    DisableSwitch,
+    Files,
+    HookTimes,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.payload import tables_in
 
 TYPE_CHECKING = False
@@ -77,8 +86,7 @@ class VSCode(AgentHost):
             "Stop": ("turn-end", Channels(block=True, stop=True)),
             "PreCompact": ("before-compact", Channels()),
         },
-        changes="updatedInput",
-        only_tells=(),
+        answers=Answers(changes="updatedInput", only_tells=()),
     )
     TOOLS = Tools(
         names={
@@ -136,7 +144,7 @@ class VSCode(AgentHost):
         server_prefix=_SERVER,
     )
     FILES = Files(folder=".github")
-    SETTINGS = SettingsFormat(usual_s=30.0)
+    SETTINGS = SettingsFormat(times=HookTimes(usual_s=30.0))
     OFF = DisableSwitch(
         files=(".vscode/settings.json",),  # chat.useHooks, chat.hookFilesLocations
         mention="chat.",

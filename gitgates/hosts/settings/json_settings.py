@@ -156,7 +156,7 @@ class AgentSettings:
         hook = {
             "type": "command",
             "command": command,
-            "timeout": entry.timeout_s * self.host.SETTINGS.per_second,
+            "timeout": entry.timeout_s * self.host.SETTINGS.times.per_second,
         }
         matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
         hook = {**hook, **self.host.SETTINGS.handler, **self.more_of(kind)}
@@ -284,9 +284,9 @@ class AgentSettings:
         return InstalledHook(
             event=HOOK_OF.get(kind, event),
             command=" ".join(word for word in words if isinstance(word, str)),
-            timeout_s=timeout / self.host.SETTINGS.per_second
+            timeout_s=timeout / self.host.SETTINGS.times.per_second
             if isinstance(timeout, int | float)
-            else self.host.SETTINGS.usual_s,
+            else self.host.SETTINGS.times.usual_s,
             matcher=matcher if isinstance(matcher, str) else None,
             is_ours=self._is_removable(handler),
         )

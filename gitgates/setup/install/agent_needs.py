@@ -26,7 +26,7 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
         if all(names is None or split(names) for names in (tools, need.agents)):
             hook = hook_at(config, event, has_batches=has_batches)
             limit_s = host_limit_s(config, hook) + need.more_s
-            limit_s = min(limit_s, agent_host(agent).SETTINGS.most_s.get(need.kind, limit_s))
+            limit_s = min(limit_s, agent_host(agent).SETTINGS.times.most_s.get(need.kind, limit_s))
             matcher = agent_settings(agent).matcher(need.kind, tools, need.agents)
             needed.append(Entry(event, math.ceil(limit_s), matcher))
     return tuple(needed)
@@ -64,7 +64,7 @@ def limits(config: Config, agent: str) -> list[str]:
             kind = kind_of(_AFTER_TOOL)
             limitations.append(f"{no_event} run after each tool instead")
         can, limit_s = channels.get(kind), math.ceil(host_limit_s(config, hook))
-        most_s = host.SETTINGS.most_s.get(kind, limit_s)
+        most_s = host.SETTINGS.times.most_s.get(kind, limit_s)
         if can is None:
             limitations.append(f"{no_event} do not run there")
         elif why := host.PROTOCOL.cannot.get(kind):

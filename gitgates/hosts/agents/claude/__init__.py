@@ -9,9 +9,11 @@ from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.lean_json import loads
 from gitgates.hosts.agent import (
     AgentHost,
+    Answers,
     DisableSwitch,
     Environment,
     Files,
+    HookTimes,
     Protocol,
     SettingsFormat,
     Tools,
@@ -114,8 +116,7 @@ class Claude(AgentHost):
             "before-tool",
             *("prompt", "prompt-expansion", "before-compact"),
         ),
-        only_tells=("after-batch",),
-        changes="updatedInput",
+        answers=Answers(only_tells=("after-batch",), changes="updatedInput"),
     )
     TOOLS = Tools(
         names={
@@ -164,7 +165,7 @@ class Claude(AgentHost):
         ),
         module="gitgates.hosts.agents.claude.settings",
         runs_once=True,
-        usual_s=600.0,
+        times=HookTimes(usual_s=600.0),
     )
     OFF = DisableSwitch(
         key="disableAllHooks",

@@ -83,7 +83,7 @@ class ClaudeSettings(AgentSettings):
         return hook._replace(
             timeout_s=hook.timeout_s
             if has_timeout
-            else _USUAL_OF.get(event, HOST.SETTINGS.usual_s),
+            else _USUAL_OF.get(event, HOST.SETTINGS.times.usual_s),
             is_ours=hook.is_ours and "args" not in handler,
             loose=_why_not_awaited(group, handler),
         )
