@@ -11,17 +11,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Environment,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.patch import BEGIN, END, edits_of, paths_of
 from gitgates.hosts.payload import path_of, text_of
 
@@ -42,7 +32,7 @@ _HEAD = (
 )
 
 
-class Codex(AgentHost):
+class Codex(agent.AgentHost):
     """Codex."""
 
     NAME = "codex"
@@ -61,7 +51,7 @@ class Codex(AgentHost):
     )
     TESTED = "0.169.0"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
             ("CODEX_HOME", "you", "the folder of Codex's user settings, instead of ~/.codex"),
@@ -69,7 +59,7 @@ class Codex(AgentHost):
         secrets=("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"),
         of_a_session=("CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI"),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
             "UserPromptSubmit": (
@@ -86,10 +76,10 @@ class Codex(AgentHost):
             "SessionEnd": ("session-end", Channels()),
         },
         provable=("turn-end", "subagent-end", "before-tool", "prompt"),
-        answers=Answers(only_tells=("after-tool",)),
+        answers=agent.Answers(only_tells=("after-tool",)),
         hands_tokens=False,
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": (_PATCH,),
             "reads": ("view_image",),
@@ -107,17 +97,17 @@ class Codex(AgentHost):
         },
         other_names={"spawn_agent": ("Agent",)},
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".codex",
         home_variable="CODEX_HOME",
         settings={"project": "hooks.json", "user": "hooks.json"},
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         by_shell=True,
         module="gitgates.hosts.agents.codex_settings",
-        times=HookTimes(usual_s=600.0, most_s={"session-end": 3}),
+        times=agent.HookTimes(usual_s=600.0, most_s={"session-end": 3}),
     )
-    OFF = DisableSwitch(
+    OFF = agent.DisableSwitch(
         key="features.hooks",
         value="false",
         former=("features.codex_hooks",),

@@ -12,17 +12,7 @@ Source: recorded from Copilot CLI 1.0.102.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Environment,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -35,7 +25,7 @@ _PATCH = "patch"
 _SERVER = "gitgates-"  # the prefix of the tool names of gitgates' server
 
 
-class Copilot(AgentHost):
+class Copilot(agent.AgentHost):
     """GitHub Copilot CLI."""
 
     NAME = "copilot"
@@ -44,7 +34,7 @@ class Copilot(AgentHost):
     AUTO_APPROVE_OPTIONS = ("--allow-all-tools", "--allow-all", "--yolo")
     TESTED = "1.0.102"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             ("COPILOT_AGENT_SESSION_ID", "copilot", "the session of the agent that runs a command"),
             ("COPILOT_CLI", "copilot", "set if an agent runs the command, not a person"),
@@ -65,7 +55,7 @@ class Copilot(AgentHost):
             *("COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),
         ),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
             "UserPromptSubmit": (
@@ -84,14 +74,14 @@ class Copilot(AgentHost):
         ignored=("PermissionRequest", "UserPromptTransformed", "ErrorOccurred", "Notification"),
         returns_reason=True,
         provable=("turn-end", "subagent-end", "before-tool", "prompt"),
-        answers=Answers(
+        answers=agent.Answers(
             tells="top",
             only_tells=("after-tool",),
             silent_stops=("turn-end",),
             changes="updatedInput",
         ),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("Write", "Edit"),
             "reads": ("Read", "Grep", "Glob"),
@@ -111,7 +101,7 @@ class Copilot(AgentHost):
         path_fields=("path",),
         patch_field=_PATCH,
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".github",
         home=".copilot",
         home_variable="COPILOT_HOME",
@@ -120,15 +110,15 @@ class Copilot(AgentHost):
         agents=("agents/{}.md", "agents/{}.agent.md"),
         skills=("skills/{}/SKILL.md",),
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         by_shell=True,
         is_shared=True,
         module="gitgates.hosts.agents.copilot_settings",
         head={"version": 1},
         guarded=True,
-        times=HookTimes(usual_s=30.0),
+        times=agent.HookTimes(usual_s=30.0),
     )
-    OFF = DisableSwitch(
+    OFF = agent.DisableSwitch(
         key="disableAllHooks",
         files=(
             *(".github/copilot/settings.json", ".github/copilot/settings.local.json"),
@@ -142,17 +132,17 @@ class Copilot(AgentHost):
 
     def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields and values that `decode` knows."""
-        event, agent = fields.get("hook_event_name"), fields.get("agent_id")
-        if event is None and agent and "agentName" in fields:
+        event, agent_id = fields.get("hook_event_name"), fields.get("agent_id")
+        if event is None and agent_id and "agentName" in fields:
             event = "SubagentStart"  # the only event without its name
-        if agent and event in _OF_SUBAGENTS:
+        if agent_id and event in _OF_SUBAGENTS:
             event = f"{event} of a sub-agent"
         result, patch = fields.get("tool_result"), fields.get("tool_input")
         session = fields.get("session_id") or fields.get("sessionId")
         fields = {
             **fields,
             "hook_event_name": event,
-            "session_id": (agent and fields.get("parent_agent_id")) or session,
+            "session_id": (agent_id and fields.get("parent_agent_id")) or session,
             "event_id": str(fields.get("timestamp") or ""),
             "transcript_path": fields.get("transcript_path") or fields.get("transcriptPath"),
         }

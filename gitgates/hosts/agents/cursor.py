@@ -14,16 +14,7 @@ from __future__ import annotations
 from gitgates.core.agent_types import Channels
 from gitgates.core.lean_json import loads
 from gitgates.core.lifecycle import ENDINGS, kind_of
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    Environment,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -54,7 +45,7 @@ _FIELDS = {
 _BESIDE = ("command", "file_path", "edits")  # a single tool's input, at the top of its event
 
 
-class Cursor(AgentHost):
+class Cursor(agent.AgentHost):
     """Cursor."""
 
     NAME = "cursor"
@@ -62,7 +53,7 @@ class Cursor(AgentHost):
     PROGRAMS = ("cursor-agent",)
     AUTO_APPROVE_OPTIONS = ("--force", "-f", "--yolo")
     DOCUMENT = "cursor.com/docs/hooks, 2026-11"
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             ("CURSOR_AGENT", "cursor", "set if an agent runs the command, not a person"),
             ("CURSOR_PROJECT_DIR", "cursor", "the folder in which the agent's session was started"),
@@ -71,7 +62,7 @@ class Cursor(AgentHost):
         secrets=("CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"),
         of_a_session=("CURSOR_AGENT", "CURSOR_PROJECT_DIR", "CURSOR_TRANSCRIPT_PATH"),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             # Nothing waits for it, and the cloud has none: a tool call may come earlier.
             "sessionStart": ("session-start", Channels(context=True)),
@@ -100,9 +91,9 @@ class Cursor(AgentHost):
                 "`gitgates runs` for failures"
             ),
         },
-        answers=Answers(only_tells=("after-tool",), silent_stops=("turn-end",), person=""),
+        answers=agent.Answers(only_tells=("after-tool",), silent_stops=("turn-end",), person=""),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("Write", "StrReplace", "ApplyPatch", "EditNotebook", "Delete"),
             "reads": ("Read", "Grep", "Glob", "LS", "SemanticSearch", "ReadLints"),
@@ -125,18 +116,18 @@ class Cursor(AgentHost):
         path_fields=("file_path", "path", "target_notebook"),
         patch_field=_PATCH,
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".cursor",
         settings={"project": "hooks.json", "user": "hooks.json"},
         agents=("agents/{}.md",),
         skills=("skills/{}/SKILL.md", "commands/{}.md"),
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         module="gitgates.hosts.agents.cursor_settings",
         head={"version": 1},
         flat=True,
         whole=True,
-        times=HookTimes(usual_s=60.0),
+        times=agent.HookTimes(usual_s=60.0),
     )
 
     def is_speaking(self, fields: Mapping[str, Any], _env: Mapping[str, str]) -> bool:

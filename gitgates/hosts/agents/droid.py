@@ -10,16 +10,7 @@ Source: recorded from droid 0.225; what a patch is was read in its program.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Environment,
-    Files,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import edits_in, path_of, text_of
 
 TYPE_CHECKING = False
@@ -32,7 +23,7 @@ if TYPE_CHECKING:
 _PATCH = "input"  # of ApplyPatch: a patch that may change several files
 
 
-class Droid(AgentHost):
+class Droid(agent.AgentHost):
     """Droid."""
 
     NAME = "droid"
@@ -41,7 +32,7 @@ class Droid(AgentHost):
     AUTO_APPROVE_OPTIONS = ("--skip-permissions-unsafe", "--auto=high")
     TESTED = "0.225.2"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             ("FACTORY_PROJECT_DIR", "droid", "the folder in which the agent's session was started"),
             (
@@ -59,7 +50,7 @@ class Droid(AgentHost):
         secrets=("FACTORY_API_KEY",),
         of_a_session=("FACTORY_DISABLE_SETTINGS_PERSISTENCE",),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
             "UserPromptSubmit": (
@@ -75,9 +66,9 @@ class Droid(AgentHost):
         provable=("turn-end", "before-tool", "prompt"),
         tells_prompts=False,
         hands_tokens=False,
-        answers=Answers(only_tells=("after-tool",), changes="updatedInput"),
+        answers=agent.Answers(only_tells=("after-tool",), changes="updatedInput"),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("Create", "Edit", "ApplyPatch", "GenerateImage"),
             "reads": ("Read", "LS", "Grep", "Glob"),
@@ -101,7 +92,7 @@ class Droid(AgentHost):
         },
         server_prefix="gitgates___",
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".factory",
         home_parent_variable="FACTORY_HOME_OVERRIDE",
         settings={"project": "hooks.json", "user": "hooks.json"},
@@ -109,8 +100,8 @@ class Droid(AgentHost):
         skills=("skills/{}/SKILL.md",),
         older_settings="settings.json",
     )
-    SETTINGS = SettingsFormat(events_at=(), by_shell=True)
-    OFF = DisableSwitch(
+    SETTINGS = agent.SettingsFormat(events_at=(), by_shell=True)
+    OFF = agent.DisableSwitch(
         key="hooksDisabled",
         former=("hooks.hooksDisabled",),
         files=(".factory/settings.json",),

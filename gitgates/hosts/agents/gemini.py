@@ -11,17 +11,7 @@ Source: recorded from gemini-cli 0.61.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Environment,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -31,7 +21,7 @@ if TYPE_CHECKING:
 _CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
 
 
-class Gemini(AgentHost):
+class Gemini(agent.AgentHost):
     """Gemini CLI."""
 
     NAME = "gemini"
@@ -41,7 +31,7 @@ class Gemini(AgentHost):
     TESTED = "0.61.0"
     HAS_E2E_TESTS = True
     NO_GIT_HOOKS = "git runs no hooks in the shell of Gemini CLI, so its commits are not gated"
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             ("GEMINI_PROJECT_DIR", "gemini", "the folder in which the agent's session was started"),
             ("GEMINI_CLI", "gemini", "set if an agent runs the command, not a person"),
@@ -55,7 +45,7 @@ class Gemini(AgentHost):
         secrets=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         of_a_session=("GEMINI_CLI", "GEMINI_SESSION_ID", "GEMINI_CLI_NO_RELAUNCH"),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
             "BeforeAgent": (
@@ -70,13 +60,13 @@ class Gemini(AgentHost):
         provable=("turn-end", "before-tool", "prompt"),
         returns_reason=True,
         hands_tokens=False,
-        answers=Answers(
+        answers=agent.Answers(
             denies="deny",
             only_tells=("after-tool",),  # a reason would replace the tool's result
             changes="tool_input",
         ),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("write_file", "replace"),
             "reads": ("read_file", "read_many_files", "list_directory", "glob", "grep_search"),
@@ -99,7 +89,7 @@ class Gemini(AgentHost):
         },
         server_prefix="mcp_gitgates_",
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".gemini",
         home_parent_variable="GEMINI_CLI_HOME",
         settings={"project": "settings.json", "user": "settings.json"},
@@ -107,14 +97,14 @@ class Gemini(AgentHost):
         agents=("agents/{}.md",),
         skills=("skills/{}/SKILL.md",),
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         by_shell=True,
         module="gitgates.hosts.agents.gemini_settings",
         runs_once=True,
         guarded=True,
-        times=HookTimes(per_second=1000),
+        times=agent.HookTimes(per_second=1000),
     )
-    OFF = DisableSwitch(
+    OFF = agent.DisableSwitch(
         key="hooksConfig.enabled",
         value="false",
     )

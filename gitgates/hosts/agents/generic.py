@@ -6,15 +6,7 @@ An agent that calls gitgates needs nothing else: see docs/how-to/generic-hook.md
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.agents.claude import HOST as CLAUDE
 from gitgates.hosts.payload import text_of
 
@@ -37,13 +29,13 @@ _USUAL: dict[ToolKind, tuple[str, ...]] = {
 }
 
 
-class Generic(AgentHost):
+class Generic(agent.AgentHost):
     """Any agent that uses our protocol."""
 
     NAME = "generic"
     TITLE = "Generic agent"
     DOCUMENT = "[its own page](../how-to/generic-hook.md), whose example a test runs"
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         # Here, a block at the end of a step is like one after a tool call.
         events={
             **CLAUDE.PROTOCOL.events,
@@ -54,19 +46,19 @@ class Generic(AgentHost):
         },
         repeats=False,
         provable=CLAUDE.PROTOCOL.provable,
-        answers=Answers(changes="updatedInput"),
+        answers=agent.Answers(changes="updatedInput"),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names=_NAMES, other_names=CLAUDE.TOOLS.other_names, path_fields=("file_path", "path")
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".agents/gitgates",
         settings={"project": "hooks.json", "user": "hooks.json"},
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         module="gitgates.hosts.agents.generic_settings",
         is_shared=True,
-        times=HookTimes(usual_s=600.0),
+        times=agent.HookTimes(usual_s=600.0),
     )
 
     def tool_kind_of(self, tool: str, fields: Mapping[str, Any]) -> ToolKind:

@@ -10,17 +10,7 @@ Source: recorded from hermes-agent 0.19.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Environment,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.patch import edits_of, paths_of
 from gitgates.hosts.payload import text_of
 
@@ -37,7 +27,7 @@ _SUBAGENT = "sa-"  # the prefix of the names of a sub-agent's tasks
 _TOOL_EVENTS = ("pre_tool_call", "post_tool_call")
 
 
-class Hermes(AgentHost):
+class Hermes(agent.AgentHost):
     """Hermes Agent."""
 
     NAME = "hermes"
@@ -46,7 +36,7 @@ class Hermes(AgentHost):
     AUTO_APPROVE_OPTIONS = ("--yolo", "--accept-hooks")
     TESTED = "0.19.0"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             (_SESSION, "hermes", "the session of the agent that runs a command"),
             ("HERMES_HOME", "you", "the folder of Hermes' user settings, instead of ~/.hermes"),
@@ -54,7 +44,7 @@ class Hermes(AgentHost):
         secrets=("OPENROUTER_API_KEY",),
         of_a_session=(_SESSION,),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "on_session_start": ("session-start", Channels()),
             "pre_llm_call": ("prompt", Channels(context=True)),
@@ -75,9 +65,9 @@ class Hermes(AgentHost):
                 "changed files, and does not show messages to the person"
             ),
         },
-        answers=Answers(silent_stops=("turn-end",), denies="block", person=""),
+        answers=agent.Answers(silent_stops=("turn-end",), denies="block", person=""),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("write_file", "patch", "skill_manage"),
             "reads": ("read_file", "search_files"),
@@ -99,17 +89,17 @@ class Hermes(AgentHost):
             "skill_view": ("Skill",),
         },
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".hermes",
         home_variable="HERMES_HOME",
         settings={"user": "config.yaml"},
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         module="gitgates.hosts.agents.hermes_settings",
         whole=True,
-        times=HookTimes(most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()}),
+        times=agent.HookTimes(most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()}),
     )
-    OFF = DisableSwitch(
+    OFF = agent.DisableSwitch(
         words=(("--safe-mode",), ("--ignore-user-config",)),
         variables=("HERMES_SAFE_MODE", "HERMES_IGNORE_USER_CONFIG"),
     )

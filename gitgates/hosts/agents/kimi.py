@@ -10,16 +10,7 @@ Source: recorded from kimi-code 2.1.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    Environment,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -31,7 +22,7 @@ if TYPE_CHECKING:
 _MOST_S = 600  # with a longer timeout, the client drops all hooks
 
 
-class Kimi(AgentHost):
+class Kimi(agent.AgentHost):
     """Kimi Code."""
 
     NAME = "kimi"
@@ -40,7 +31,7 @@ class Kimi(AgentHost):
     AUTO_APPROVE_OPTIONS = ("--auto", "--yolo", "-y")
     TESTED = "2.1.0"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             (
                 "KIMI_CODE_HOME",
@@ -50,7 +41,7 @@ class Kimi(AgentHost):
         ),
         secrets=("KIMI_API_KEY", "MOONSHOT_API_KEY"),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels()),
             "UserPromptSubmit": (
@@ -84,9 +75,9 @@ class Kimi(AgentHost):
                 "messages are not shown to the person"
             ),
         },
-        answers=Answers(blocks="permission", silent_stops=("turn-end",), person=""),
+        answers=agent.Answers(blocks="permission", silent_stops=("turn-end",), person=""),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("Edit", "Write"),
             "reads": ("Read", "Grep", "Glob"),
@@ -108,17 +99,17 @@ class Kimi(AgentHost):
             "AgentSwarm": ("Agent", "Task"),
         },
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".kimi-code",
         home_variable="KIMI_CODE_HOME",
         settings={"user": "config.toml"},
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         module="gitgates.hosts.settings.block_settings",
         fields={"event": "event"},
         whole=True,
         expression="^({})$",
-        times=HookTimes(
+        times=agent.HookTimes(
             usual_s=30.0, most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()}
         ),
     )

@@ -12,16 +12,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Environment,
-    Files,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -40,7 +31,7 @@ _NAMES = {
 }
 
 
-class OpenCode(AgentHost):
+class OpenCode(agent.AgentHost):
     """opencode."""
 
     NAME = "opencode"
@@ -49,7 +40,7 @@ class OpenCode(AgentHost):
     AUTO_APPROVE_OPTIONS: tuple[str, ...] = ("--auto",)
     TESTED = "1.18.33"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             (
                 "GITGATES_SESSION",
@@ -64,7 +55,7 @@ class OpenCode(AgentHost):
         ),
         of_a_session=("GITGATES_SESSION", "OPENCODE", "OPENCODE_PID", "AGENT"),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
             "UserPromptSubmit": ("prompt", Channels(context=True)),
@@ -75,7 +66,7 @@ class OpenCode(AgentHost):
         },
         repeats=False,  # the plugin runs once, wherever it is
         cannot={"turn-end": "`opencode run` ends with the agent's turn, and cannot be blocked"},
-        answers=Answers(
+        answers=agent.Answers(
             denies="block",
             tells="top",
             only_tells=("after-tool",),
@@ -83,7 +74,7 @@ class OpenCode(AgentHost):
             changes="updatedInput",
         ),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("write", "edit", "apply_patch"),
             "reads": ("read", "grep", "glob", "list"),
@@ -110,16 +101,16 @@ class OpenCode(AgentHost):
         },
         server_prefix="gitgates_",
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".opencode",
         home=".config/opencode",
         settings={"project": "plugins/gitgates.js", "user": "plugins/gitgates.js"},
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         runs_once=True,
         module="gitgates.hosts.settings.plugin_settings",
     )
-    OFF = DisableSwitch(
+    OFF = agent.DisableSwitch(
         words=(("--pure",),),
         variables=("OPENCODE_PURE", "OPENCODE_DISABLE_PROJECT_CONFIG"),
     )

@@ -10,15 +10,7 @@ Source: recorded from openhands 1.16.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    Environment,
-    Files,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +23,7 @@ VIEW = ".view"  # a command of the client's only file tool
 _MARK = "OR_APP_NAME"
 
 
-class OpenHands(AgentHost):
+class OpenHands(agent.AgentHost):
     """OpenHands."""
 
     NAME = "openhands"
@@ -40,7 +32,7 @@ class OpenHands(AgentHost):
     AUTO_APPROVE_OPTIONS = ("--always-approve", "--yolo", "--headless")
     TESTED = "1.16.0"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             (_MARK, "openhands", "`OpenHands` if an agent runs the command, not a person"),
             (
@@ -53,7 +45,7 @@ class OpenHands(AgentHost):
         secrets=("LLM_API_KEY",),
         of_a_session=("OPENHANDS_SESSION_ID", "OPENHANDS_PROJECT_DIR", _MARK),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels()),
             "UserPromptSubmit": (
@@ -76,11 +68,11 @@ class OpenHands(AgentHost):
                 "OpenHands does not show messages to the person: see `gitgates runs` for failures"
             ),
         },
-        answers=Answers(
+        answers=agent.Answers(
             denies="deny", blocks="deny", tells="top", silent_stops=("turn-end",), person=""
         ),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": (EDITOR, "apply_patch"),
             "reads": (f"{EDITOR}{VIEW}", "glob", "grep"),
@@ -96,11 +88,11 @@ class OpenHands(AgentHost):
             f"{EDITOR}{VIEW}": ("Read",),
         },
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".openhands",
         settings={"project": "hooks.json", "user": "hooks.json"},
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         module="gitgates.hosts.agents.openhands_settings",
         hides=True,
         whole=True,

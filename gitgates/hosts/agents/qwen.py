@@ -10,17 +10,7 @@ Source: recorded from qwen-code 0.24.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels, Payload
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Environment,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -33,7 +23,7 @@ if TYPE_CHECKING:
 _PROMPT, _TYPED = "UserPromptSubmit", "submitted_prompt"
 
 
-class Qwen(AgentHost):
+class Qwen(agent.AgentHost):
     """Qwen Code."""
 
     NAME = "qwen"
@@ -42,7 +32,7 @@ class Qwen(AgentHost):
     AUTO_APPROVE_OPTIONS = ("--yolo", "-y", "yolo")
     TESTED = "0.24.4"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             ("QWEN_PROJECT_DIR", "qwen", "the folder in which the agent's session was started"),
             ("QWEN_CODE_SESSION_ID", "qwen", "the session of the agent that runs a command"),
@@ -61,7 +51,7 @@ class Qwen(AgentHost):
             *("QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_PRIVATE_RELAUNCH_ENV_PROVENANCE"),
         ),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
             _PROMPT: (
@@ -81,9 +71,9 @@ class Qwen(AgentHost):
         },
         provable=("turn-end", "subagent-end", "before-tool", "prompt"),
         hands_tokens=False,
-        answers=Answers(only_tells=("after-tool",), silent_stops=("turn-end",)),
+        answers=agent.Answers(only_tells=("after-tool",), silent_stops=("turn-end",)),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("write_file", "edit", "notebook_edit"),
             "reads": ("read_file", "list_directory", "glob", "grep_search", "zoom_image"),
@@ -106,7 +96,7 @@ class Qwen(AgentHost):
         },
         path_fields=("file_path", "notebook_path", "path"),
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".qwen",
         home_variable="QWEN_HOME",
         settings={"project": "settings.json", "user": "settings.json"},
@@ -114,14 +104,14 @@ class Qwen(AgentHost):
         agents=("agents/{}.md",),
         skills=("skills/{}/SKILL.md",),
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         by_shell=True,
         runs_once=True,
-        times=HookTimes(
+        times=agent.HookTimes(
             per_second=1000
         ),  # values below 1000 count as seconds; ours are never so small
     )
-    OFF = DisableSwitch(
+    OFF = agent.DisableSwitch(
         key="disableAllHooks",
         words=(("--safe-mode",), ("--bare",)),
         variables=("QWEN_CODE_SAFE_MODE", "QWEN_CODE_SIMPLE"),

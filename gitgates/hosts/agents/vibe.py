@@ -10,15 +10,7 @@ Source: recorded from mistral-vibe 3.0.2.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    Environment,
-    Files,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -34,7 +26,7 @@ _MODEL_NAMES = {"file_system.search_replace": "edit", "skill.read": "skill"}
 _GROUPS = ("file_system.", "self.")
 
 
-class Vibe(AgentHost):
+class Vibe(agent.AgentHost):
     """Mistral Vibe."""
 
     NAME = "vibe"
@@ -43,7 +35,7 @@ class Vibe(AgentHost):
     AUTO_APPROVE_OPTIONS = ("--auto-approve", "--yolo", "auto-approve")
     TESTED = "3.0.2"
     HAS_E2E_TESTS = True
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=(
             ("VIBE_APP_SERVER_BIN", "vibe", "set if an agent runs the command, not a person"),
             ("VIBE_HOME", "you", "the folder of Vibe's user settings, instead of ~/.vibe"),
@@ -51,7 +43,7 @@ class Vibe(AgentHost):
         secrets=("MISTRAL_API_KEY",),
         of_a_session=("VIBE_APP_SERVER_BIN",),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "pre_tool": ("before-tool", Channels(deny=True)),
             "post_tool": ("after-tool", Channels(block=True, context=True)),
@@ -61,7 +53,7 @@ class Vibe(AgentHost):
         repeats=False,
         hands_tokens=False,
         cannot={"turn-end": "Vibe ends a turn after three blocks"},
-        answers=Answers(
+        answers=agent.Answers(
             denies="deny",
             blocks="deny",
             only_tells=("after-tool",),
@@ -69,7 +61,7 @@ class Vibe(AgentHost):
             person="system_message",
         ),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("edit", "write_file"),
             "reads": ("read_file",),
@@ -88,12 +80,12 @@ class Vibe(AgentHost):
             "agents_spawn": ("Agent", "Task"),
         },
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".vibe",
         home_variable="VIBE_HOME",
         settings={"project": "hooks.toml", "user": "hooks.toml"},
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         module="gitgates.hosts.agents.vibe_settings",
         fields={"name": "name", "event": "type", "matcher": "match"},
         whole=True,

@@ -14,16 +14,7 @@ client was driven.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import tables_in
 
 TYPE_CHECKING = False
@@ -63,7 +54,7 @@ _OF_OTHERS = (
 _OTHERS_HOOK = "COPILOT_PROJECT_DIR"
 
 
-class VSCode(AgentHost):
+class VSCode(agent.AgentHost):
     """VS Code's agent mode, if its own window runs the agent."""
 
     NAME = "vscode"
@@ -72,7 +63,7 @@ class VSCode(AgentHost):
         "the source of its extension (`extensions/copilot` of microsoft/vscode), and "
         "code.visualstudio.com/docs/agents/reference/hooks-reference, 2026-07"
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
             "UserPromptSubmit": (
@@ -86,9 +77,9 @@ class VSCode(AgentHost):
             "Stop": ("turn-end", Channels(block=True, stop=True)),
             "PreCompact": ("before-compact", Channels()),
         },
-        answers=Answers(changes="updatedInput", only_tells=()),
+        answers=agent.Answers(changes="updatedInput", only_tells=()),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": (
                 *("create_file", "replace_string_in_file", "multi_replace_string_in_file"),
@@ -143,9 +134,9 @@ class VSCode(AgentHost):
         patch_field="input",
         server_prefix=_SERVER,
     )
-    FILES = Files(folder=".github")
-    SETTINGS = SettingsFormat(times=HookTimes(usual_s=30.0))
-    OFF = DisableSwitch(
+    FILES = agent.Files(folder=".github")
+    SETTINGS = agent.SettingsFormat(times=agent.HookTimes(usual_s=30.0))
+    OFF = agent.DisableSwitch(
         files=(".vscode/settings.json",),  # chat.useHooks, chat.hookFilesLocations
         mention="chat.",
     )

@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.lean_json import loads
-from gitgates.hosts.agent import (
-    AgentHost,
-    Answers,
-    DisableSwitch,
-    Environment,
-    Files,
-    HookTimes,
-    Protocol,
-    SettingsFormat,
-    Tools,
-)
+from gitgates.hosts import agent
 from gitgates.hosts.payload import tables_in, text_of
 
 TYPE_CHECKING = False
@@ -46,7 +36,7 @@ _PSEUDO_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
 _SCHEDULERS = ("ScheduleWakeup", "CronCreate")
 
 
-class Claude(AgentHost):
+class Claude(agent.AgentHost):
     """Claude Code."""
 
     NAME = "claude"
@@ -60,7 +50,7 @@ class Claude(AgentHost):
     )
     TESTED = "2.1.329"
     SERVERS = "gitgates.hosts.agents.claude.mcp"
-    ENVIRONMENT = Environment(
+    ENVIRONMENT = agent.Environment(
         documented=VARIABLES,
         project=_PROJECT,
         cloud=_CLOUD,
@@ -76,7 +66,7 @@ class Claude(AgentHost):
         # Another agent would use the session as its own, or refuse to start inside it.
         of_a_session=(_CALLER, _SESSION, "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_ENV_FILE"),
     )
-    PROTOCOL = Protocol(
+    PROTOCOL = agent.Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
             "UserPromptSubmit": (
@@ -116,9 +106,9 @@ class Claude(AgentHost):
             "before-tool",
             *("prompt", "prompt-expansion", "before-compact"),
         ),
-        answers=Answers(only_tells=("after-batch",), changes="updatedInput"),
+        answers=agent.Answers(only_tells=("after-batch",), changes="updatedInput"),
     )
-    TOOLS = Tools(
+    TOOLS = agent.Tools(
         names={
             "writes": ("Edit", "Write", "NotebookEdit"),  # their argument is the file
             "reads": ("Read", "Grep", "Glob"),
@@ -144,7 +134,7 @@ class Claude(AgentHost):
         other_names={"Agent": ("Task",)},  # in other versions
         path_fields=("file_path", "notebook_path"),
     )
-    FILES = Files(
+    FILES = agent.Files(
         folder=".claude",
         home_variable=_CONFIG,
         settings={
@@ -156,7 +146,7 @@ class Claude(AgentHost):
         agents=("agents/{}.md",),
         skills=("skills/{}/SKILL.md", "commands/{}.md"),
     )
-    SETTINGS = SettingsFormat(
+    SETTINGS = agent.SettingsFormat(
         by_shell=True,
         is_shared=True,
         run_by=(
@@ -165,9 +155,9 @@ class Claude(AgentHost):
         ),
         module="gitgates.hosts.agents.claude.settings",
         runs_once=True,
-        times=HookTimes(usual_s=600.0),
+        times=agent.HookTimes(usual_s=600.0),
     )
-    OFF = DisableSwitch(
+    OFF = agent.DisableSwitch(
         key="disableAllHooks",
         words=(
             *(("--safe-mode",), ("--bare",), ("--settings", "*disableAllHooks*true*")),
