@@ -119,30 +119,6 @@ def test_a_torn_line_is_left_out(gated: Repo, damage: bytes) -> None:
     assert verified(gated) == ["gated one"]
 
 
-OLD = "1\t{time}\t{tree}\t{base}\tpre-commit\tx\t{ends}\n"
-
-
-def test_the_spool_of_an_earlier_version_is_read(gated: Repo) -> None:
-    state = gated.path / ".git/gitgates"
-    for subject in ("one", "two", "three", "torn"):
-        change(gated, subject, "--no-verify")
-    trees = gated.git("log", "--format=%T", "base..HEAD").split()[::-1]
-    bases = gated.git("log", "--format=%P", "base..HEAD").split()[::-1]
-    ends = ("passed:py,passed:all", "passed:py,skipped:all", "passed:py,failed:all", "passed:py,pa")
-    lines = [
-        OLD.format(time=1_700_000_000, tree=tree, base=base, ends=end)
-        for tree, base, end in zip(trees, bases, ends, strict=True)
-    ]
-    (state / "evidence").write_text("".join(lines[:3]) + "1\tx\ty\n" + lines[3][:-40])
-    expected = ["gated one", "skipped: all two", "let pass: all three"]
-    assert verified(gated) == [*expected, "bypassed the gates: py, all torn"]
-    assert (state / "evidence").read_text() == ""
-    assert kept(gated)[trees[0]][0].time == 1_700_000_000
-    # An earlier version still runs in another clone of the environment.
-    (state / "evidence").write_text(lines[3].replace(",pa", ",passed:all"))
-    assert verified(gated) == [*expected, "gated torn"]
-
-
 def at_once(repos: tuple[Repo, ...], *argv: str) -> list[CompletedProcess[bytes]]:
     """Run one command in several repositories at the same time."""
     with ThreadPoolExecutor() as pool:
