@@ -15,6 +15,8 @@ from gitgates.features.evidence import commit_evidence
 from gitgates.features.evidence.verification import verify
 from gitgates.git.commits import patch_digests
 from gitgates.git.repo import Git, find_repo
+from gitgates.store.proofs import Proof
+from gitgates.store.proofs import append as append_proofs
 
 
 @pytest.fixture
@@ -138,10 +140,11 @@ def test_a_long_history_is_walked(gated: Repo) -> None:
     )
     gated.ask("git", "fast-import", "--quiet", stdin=made.encode())
     pairs = gated.git("log", "--format=%T %P", "base..HEAD").splitlines()
-    line = "1\t1700000000\t{}\t{}\tpre-commit\tx\tpassed:py\n"
-    spool = "".join(line.format(*pair.split()) for pair in pairs)
     shutil.rmtree(gated.path / ".git/gitgates/proofs")  # of the commit base
-    (gated.path / ".git/gitgates/evidence").write_text(spool)
+    passed = Proof("py", "", "passed", 1_700_000_000.0, hook="pre-commit", config="x")
+    for tree, *parent in map(str.split, pairs):
+        proof = passed._replace(content=tree, base="".join(parent))
+        append_proofs(f"{gated.path}/.git/gitgates", [proof])
     made = gated.git("commit-tree", "HEAD^{tree}", "-p", "base", "-m", "all")
     gated.git("reset", "-q", "--hard", made)
     assert verified(gated) == ["bypassed the gates: all all"]
