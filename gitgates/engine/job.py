@@ -82,6 +82,14 @@ class RunOptions(Record):
     # Makes a new plan, once files are hidden: of types that they may not have had before.
     plan_again: Callable[[], Plan] | None = None
 
+    def after_failure(self, result: GateResult) -> GateResult:
+        """Return a result; flaky if it passed, also elsewhere, where it had failed before."""
+        earlier = self.failed.get(result.gate)
+        if not earlier or result.status != "passed" or result.changed_paths:
+            return result
+        reason = f"{earlier} before, then passed on the same content"
+        return result._replace(status="flaky", reason=reason)
+
 
 class Admission(Record):
     """A gate that need not wait."""
@@ -249,15 +257,13 @@ class Job:
 
     def with_failed(self, result: GateResult) -> GateResult:
         """Return the result together with those before on the same content."""
-        first = self.failed[0] if self.failed else result
-        earlier = self._context.options.failed.get(self.gate.name, "")
-        if result.status == "passed" and (self.failed or earlier) and not result.changed_paths:
-            how = describe(first) if self.failed else f"{earlier} before"
-            reason = f"{how}, then passed on the same content"
+        if not self.failed or result.changed_paths:
+            return self._context.options.after_failure(result)
+        first = self.failed[0]
+        if result.status == "passed":
+            reason = f"{describe(first)}, then passed on the same content"
             seconds = sum(each.duration_s for each in (*self.failed, result))
             return first._replace(status="flaky", reason=reason, duration_s=seconds)
-        if not self.failed or result.changed_paths:
-            return result
         reason = f"none of {len(self.failed) + 1} runs passed"
         last = first if result.status == "unchecked" else result
         return last._replace(reason="; ".join(filter(None, (last.reason, reason))))

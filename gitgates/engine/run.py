@@ -296,7 +296,8 @@ class _Run:
         if admission.step is None:
             digest = admission.candidate.action_digest if admission.candidate else ""
             origin = ResultOrigin(reused=admission.reused, action_digest=digest)
-            self._conclude(due, GateResult(gate=gate.name, status="passed", origin=origin))
+            passed = GateResult(gate=gate.name, status="passed", origin=origin)
+            self._conclude(due, self.options.after_failure(passed))
             return False
         job = self._job(due, admission, group)
         since, _place = self.waiting.pop(gate.name, (time.monotonic(), 0))

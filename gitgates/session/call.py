@@ -235,19 +235,9 @@ class Call:
         payload = self.payload
         if payload.tool.id:
             return f"{payload.event}:{payload.tool.id}"
-        about = (
-            payload.tool.name,
-            payload.tool.command,
-            *payload.tool.paths,
-            *map(str, payload.tool.edits),
-        )
-        content = (
-            payload.prompt.source,
-            payload.prompt.text,
-            payload.ending.message,
-            payload.agent.type,
-            *about,
-        )
+        tool, prompt = payload.tool, payload.prompt
+        about = (tool.name, tool.command, *tool.paths, *map(str, tool.edits))
+        content = (prompt.source, prompt.text, payload.ending.message, payload.agent.type, *about)
         if payload.event_id:  # a time, which two that are fired at once may have in common
             content = (payload.event_id, *content)
         mark = zlib.crc32("\0".join(content).encode("utf-8", "replace"))

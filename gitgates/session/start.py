@@ -201,12 +201,11 @@ def returned_reason(call: Call, verdict: Verdict) -> tuple[ScheduledEntry, ...]:
 
 
 def _prompt(payload: Payload) -> PromptEntry:
-    if payload.prompt.automatic:
-        return PromptEntry(payload.prompt.id, "", automatic=True)
-    text = payload.prompt.text.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode(
-        "utf-8", "ignore"
-    )
-    return PromptEntry(payload.prompt.id, text, payload.transcript_abs)
+    prompt = payload.prompt
+    if prompt.automatic:
+        return PromptEntry(prompt.id, "", automatic=True)
+    text = prompt.text.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
+    return PromptEntry(prompt.id, text, payload.transcript_abs)
 
 
 def first_point(call: Call) -> tuple[WorktreeState, str]:

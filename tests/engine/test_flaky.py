@@ -10,6 +10,7 @@ from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import ALLOW, BLOCK, WARN, Decision, Event, Gate, make_gate
+from gitgates.engine.job import RunOptions
 from gitgates.engine.walk import describe
 
 # Fails the first time, and says how often it has run.
@@ -38,6 +39,19 @@ def test_a_failure_that_passes_on_the_same_content_is_flaky(repo: Repo, out: Pat
     (out / "runs").unlink()
     (again,) = results(run(repo, gate(ONCE, retry=1, reuse=True)))
     assert (again.status, again.origin.reused) == ("flaky", "")  # it was no pass
+
+
+def test_a_reused_pass_is_flaky_where_the_gate_has_failed_before(repo: Repo) -> None:
+    config = config_of((gate("true", reuse=True),), "manual")
+    event = Event(host="manual", name="manual", root_abs=str(repo.path), paths=())
+    run_gates(config, event, Heard())
+    found = []
+    for failed in ({}, {"t": "failed"}, {"other": "failed"}):
+        options = RunOptions(failed=failed)
+        found += results(run_gates(config, event, Heard(), options=options))
+    assert all(result.origin.reused for result in found)
+    assert [result.status for result in found] == ["passed", "flaky", "passed"]
+    assert found[1].reason == "failed before, then passed on the same content"
 
 
 def test_a_failure_that_stays_is_one(repo: Repo, out: Path) -> None:
