@@ -12,6 +12,7 @@ import stat
 import sys
 
 from gitgates.proc.call import call, which
+from gitgates.proc.shared_cpu import cpu_mask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _CALLS = (
     *("%file", "getdents64", "?getdents", "fchdir", "fchmod", "fchown", "open_by_handle_at"),
     *("?fork", "?vfork", "clone", "clone3", "unshare", "setns", "openat2", "faccessat2"),
     *("connect", "bind", "getsockname", "sendto", "sendmsg", "sendmmsg"),
-    *("io_uring_setup", "ptrace", "seccomp"),
+    *("io_uring_setup", "ptrace", "seccomp", "sched_getaffinity"),
 )
 _NOT_INSTALLED = "strace is not installed: install the package `strace`"
 _INSTALLERS = ("apt-get install", "dnf install", "apk add", "pacman -S", "zypper install")
@@ -43,15 +44,22 @@ _ANSWERS = (  # strace's message → why it cannot be used, and what to do
         b"PTRACE",
         "ptrace(2) is not permitted: give the container SYS_PTRACE, or set yama.ptrace_scope to 1",
     ),
-    (b"invalid system call", "strace is too old: install version 5.8 or a newer one"),
-    (b"seccomp", "this strace has no --seccomp-bpf: install version 5.8 or a newer one"),
+    (b"invalid system call", "strace is too old: install version 5.11 or a newer one"),
+    (b"poke_exit", "strace is too old: install version 5.11 or a newer one"),
+    (b"seccomp", "this strace has no --seccomp-bpf: install version 5.11 or a newer one"),
 )
 
 
 def observed(command: Command, output_abs: str) -> Command:
     """Return a command that does the same, and records what it reads in a new file."""
-    argv = ("strace", *_OPTIONS, "-o", output_abs, "--", *command.argv)
+    argv = ("strace", *_options(), "-o", output_abs, "--", *command.argv)
     return command._replace(argv=argv)
+
+
+def _options() -> list[str]:
+    mask = cpu_mask()
+    inject = ["-e", f"inject=sched_getaffinity:poke_exit=@arg3={mask}"] if mask else []
+    return [*_OPTIONS, *inject]
 
 
 def why_not(command: Command) -> str:
@@ -83,7 +91,7 @@ def found_program(command: Command) -> str:
 def why_not_here(env: Mapping[str, str]) -> str:
     """Return why nothing can be observed here, found by an attempt; empty if it can."""
     try:
-        tried = call(("strace", *_OPTIONS, "-o", os.devnull, "--", "/bin/true"), env)
+        tried = call(("strace", *_options(), "-o", os.devnull, "--", "/bin/true"), env)
     except OSError:
         return _NOT_INSTALLED
     if not tried.exit_status:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
     from gitgates.core.types import Command
+    from gitgates.proc.shared_cpu import SharedCpu
 else:
     import _signal
 
@@ -49,6 +50,7 @@ class Child:
         self.fd = fd  # the read end of its output; -1 when closed
         self.capture = capture
         self.strace = strace  # where strace writes what it sees; empty: not observed
+        self.shared_cpu: SharedCpu | None = None  # of an observed command
         self.left_since = 0.0  # since when strace waits for processes that it left running
         self.next_look = 0.0
         self.phase = "running"  # running, settling, terminating, killing, over
@@ -114,7 +116,12 @@ class Group:
         except OSError as error:
             return describe_start_error(command, error)
         try:
-            pid = spawn(command, write_fd)
+            if strace:
+                from gitgates.proc.shared_cpu import spawn_observed  # few gates are observed
+
+                pid, shared_cpu = spawn_observed(command, write_fd)
+            else:
+                pid, shared_cpu = spawn(command, write_fd), None
         except OSError as error:
             os.close(read_fd)
             return describe_start_error(command, error)
@@ -122,6 +129,7 @@ class Group:
             os.close(write_fd)
         os.set_blocking(read_fd, False)
         child = Child(pid, read_fd, timeout_s, capture, strace=strace)
+        child.shared_cpu = shared_cpu
         self._children.append(child)
         self._poll.register(read_fd, select.POLLIN)
         return child
@@ -156,18 +164,23 @@ class Group:
                 return None
         return None
 
-    def _poll_once(self, until: float, wake_fds: tuple[int, ...]) -> bool:
-        """Wait for output, ends, signals or deadlines; return whether a wake-up can be read."""
-        is_awake = False
+    def _most_s(self, until: float) -> float:
+        """Return how long nothing needs to be looked at."""
         ends = [child.deadline for child in self._children]
+        ends += [child.shared_cpu.next_look for child in self._children if child.shared_cpu]
         nearest = min(min([*ends, until]) - time.monotonic(), _PARENT_S)
         if any(child.is_gone for child in self._children):
             nearest = min(nearest, _LINGER_S)
         if self._on_tick:
             nearest = min(nearest, _TICK_S)
+        return max(0.0, nearest)
+
+    def _poll_once(self, until: float, wake_fds: tuple[int, ...]) -> bool:
+        """Wait for output, ends, signals or deadlines; return whether a wake-up can be read."""
+        is_awake = False
         for wake_fd in wake_fds:
             self._poll.register(wake_fd, select.POLLIN)
-        for fd, _events in self._poll.poll(max(0.0, nearest) * 1000 + 1):
+        for fd, _events in self._poll.poll(self._most_s(until) * 1000 + 1):
             if fd == self._signals.fd:
                 self.handle_signals()
             elif fd in wake_fds:
@@ -224,6 +237,8 @@ class Group:
         match child.phase:
             case "running" if child.strace and not (child.is_gone or late):
                 _end_left(child)
+                if child.shared_cpu:
+                    child.shared_cpu.adjust(child.pid)
             case "running" if child.is_gone:
                 child.enter("settling", SETTLE_S)
             case "running" if late:

@@ -140,10 +140,10 @@ SAYS = {
         "ptrace(2) is not permitted: give the container SYS_PTRACE, or set yama.ptrace_scope to 1"
     ),
     "strace: invalid system call 'openat2'": (
-        "strace is too old: install version 5.8 or a newer one"
+        "strace is too old: install version 5.11 or a newer one"
     ),
     "strace: unrecognized option '--seccomp-bpf'": (
-        "this strace has no --seccomp-bpf: install version 5.8 or a newer one"
+        "this strace has no --seccomp-bpf: install version 5.11 or a newer one"
     ),
     "strace: no": "strace does not work here: strace: no",
 }
