@@ -11,7 +11,7 @@ from markdown_page import page, table
 
 import gitgates
 from gitgates.core.parts import feature_parts
-from gitgates.session.journal import KINDS
+from gitgates.journal.journal import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _BUILT_BY = {"RoundEntry": r"\.round\("}
 def journal_page() -> str:
     """Return the text of the page."""
     features = {module.__name__: module for module in feature_parts("facts")}
-    groups = {"gitgates.session.facts": "The session", **dict.fromkeys(features, "")}
+    groups = {"gitgates.journal.entries": "The session", **dict.fromkeys(features, "")}
     parts = []
     for module, title in groups.items():
         name = module.split(".")[-2]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from conftest import Repo
 
-from gitgates.session import call
-from gitgates.session.driver import respond
-from gitgates.session.facts import Session, fold
+from gitgates.drivers import call
+from gitgates.drivers.agent import respond
+from gitgates.journal.entries import Session, fold
 from gitgates.store.log import session_journal
 
 if TYPE_CHECKING:

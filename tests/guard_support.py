@@ -14,10 +14,10 @@ from conftest import Repo
 
 from gitgates.config.load import load
 from gitgates.core.types import BLOCK, Verdict
+from gitgates.drivers.call import Call
+from gitgates.drivers.trust import find_repos
 from gitgates.features.guard import places, policy
 from gitgates.hosts import agent_host
-from gitgates.session.call import Call
-from gitgates.session.trust import find_repos
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

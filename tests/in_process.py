@@ -25,8 +25,8 @@ from types import FrameType
 from typing import IO, NoReturn, TextIO
 
 from gitgates import __main__ as program
+from gitgates.drivers import call
 from gitgates.proc import alarm
-from gitgates.session import call
 from gitgates.store.files import follow_sharing
 from gitgates.verbs import output
 

@@ -10,7 +10,7 @@ from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import Event, Gate, GateResult, make_gate
-from gitgates.engine.job import RunOptions
+from gitgates.engine.run.job import RunOptions
 
 # It fails where a file has BAD in it, or of its arguments, if it has any.
 PROBE = """\

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitgates.core.types import Config, Decision, Event, Gate, GateResult, Hook
-from gitgates.engine.job import RunOptions
-from gitgates.engine.listener import Listener
-from gitgates.engine.plan import make_plan
-from gitgates.engine.run import run_plan
+from gitgates.engine.plan.listener import Listener
+from gitgates.engine.plan.plan import make_plan
+from gitgates.engine.run.job import RunOptions
+from gitgates.engine.run.run import run_plan
 from gitgates.git.repo import find_repo
 
 NO_OPTIONS = RunOptions()

@@ -17,7 +17,7 @@ from conftest import Repo
 
 from gitgates.cli import main
 from gitgates.core.errors import GitgatesError
-from gitgates.session import call
+from gitgates.drivers import call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

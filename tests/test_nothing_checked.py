@@ -15,7 +15,7 @@ from conftest import Repo, timeless
 from verify_support import gate, kept
 
 from gitgates.core.types import GateResult, make_gate
-from gitgates.engine.nothing_checked import without_empty_pass
+from gitgates.engine.findings.nothing_checked import without_empty_pass
 
 OUTPUTS = Path(__file__).parent / "outputs"
 

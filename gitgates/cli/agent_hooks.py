@@ -14,13 +14,13 @@ from gitgates.config.load import load
 from gitgates.core import environ
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError
 from gitgates.core.types import Config
+from gitgates.drivers.needs import agents_wanted, gates_on, is_reason
 from gitgates.edit import blocks, user_file
 from gitgates.edit.user_file import display_path
 from gitgates.features.gates.rules import rules_text
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host, agent_servers, agent_settings
 from gitgates.hosts.settings.base import SCOPES, HookSettings
-from gitgates.session.needs import agents_wanted, gates_on, is_reason
 from gitgates.setup.install import agent_needs, agents
 from gitgates.setup.install.agents import AgentFile
 from gitgates.verbs.repository import WRITE_A_GATE, configuration

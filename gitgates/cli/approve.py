@@ -9,7 +9,7 @@ import click
 from gitgates.config.values import did_you_mean
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.policy import functions_of
-from gitgates.session.rules import approve, policy_settings
+from gitgates.drivers.rules import approve, policy_settings
 from gitgates.verbs.approval import ACTIONS, LASTS_S, is_person_at_terminal, new_token
 from gitgates.verbs.repository import configuration, current_repo
 

@@ -20,14 +20,14 @@ from gitgates.core.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_
 from gitgates.core.policy import functions_of, providers
 from gitgates.core.record import Record
 from gitgates.core.types import VERDICTS, Config, Event, Gate, Hook, Plan
-from gitgates.engine.plan import find_hook, framework_gate, joined_plan, make_plan
-from gitgates.engine.reuse_preview import preview_reuse
+from gitgates.drivers.caller import find_caller
+from gitgates.drivers.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
+from gitgates.drivers.needs import asked_besides
+from gitgates.engine.plan.plan import find_hook, framework_gate, joined_plan, make_plan
+from gitgates.engine.run.reuse_preview import preview_reuse
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
 from gitgates.report.documents import PLAN_VERSION, plan_document, plan_text
-from gitgates.session.caller import find_caller
-from gitgates.session.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
-from gitgates.session.needs import asked_besides
 from gitgates.store.log import sessions
 from gitgates.verbs.completion import complete_gates, complete_hooks, unknown_gate, unknown_hook
 from gitgates.verbs.directory import folder_of, gates_below

@@ -12,8 +12,8 @@ from gitgates.core.clean import counted, utf8, visible_line
 from gitgates.core.errors import Interrupted, StateError
 from gitgates.core.record import Record
 from gitgates.core.types import Command, Config, Gate, Hook
-from gitgates.engine.plan import make_plan
-from gitgates.engine.signed_keys import commands_for
+from gitgates.engine.plan.plan import make_plan
+from gitgates.engine.reuse.signed_keys import commands_for
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
 from gitgates.observed.command import observed, why_not, why_not_here

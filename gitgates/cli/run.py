@@ -26,20 +26,20 @@ from gitgates.core.errors import (
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import providers
 from gitgates.core.types import Config, Decision, GateResult, Hook, Plan
-from gitgates.engine.match import select
-from gitgates.engine.plan import AUDIT, REMOTE, REUSE, find_hook
-from gitgates.engine.proved import signed_results
-from gitgates.engine.run import InterruptedRun
-from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.drivers.git import HookCall, handle, judgements_of
+from gitgates.drivers.next_steps import next_steps
+from gitgates.drivers.shell_commands import OPTION
+from gitgates.engine.plan.match import select
+from gitgates.engine.plan.plan import AUDIT, REMOTE, REUSE, find_hook
+from gitgates.engine.plan.walk import BEFORE_A_COMMIT
+from gitgates.engine.reuse.proved import signed_results
+from gitgates.engine.run.run import InterruptedRun
 from gitgates.git import paths as facts
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
 from gitgates.report.artifacts import save_run
 from gitgates.report.documents import JsonDocument, JsonLines
 from gitgates.report.text import Console
-from gitgates.session.git_hooks import HookCall, handle, judgements_of
-from gitgates.session.next_steps import next_steps
-from gitgates.session.shell_commands import OPTION
 from gitgates.store.owners import denied
 from gitgates.verbs.completion import complete_gates, complete_names, unknown_gate, unknown_hook
 from gitgates.verbs.directory import folder_of, gates_below, paths_below

@@ -11,11 +11,11 @@ from gitgates.core import environ
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.lifecycle import RETRY_HOOKS, kind_of
 from gitgates.core.policy import functions_of
+from gitgates.drivers.caller import identify
+from gitgates.drivers.dry_call import call_by_hand
 from gitgates.hosts import git as githook
 from gitgates.report.documents import JsonDocument
 from gitgates.report.text import Console, Terminal
-from gitgates.session.caller import identify
-from gitgates.session.dry_call import call_by_hand
 from gitgates.verbs.repository import configuration, current_repo
 
 Run: TypeAlias = Callable[[Console | JsonDocument, Terminal], int]

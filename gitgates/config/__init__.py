@@ -11,4 +11,4 @@ PREFIXES: dict[str, tuple[str, ...]] = {  # file → the table that holds our ke
     LOCAL_FILE: (),
 }
 FILES = tuple(PREFIXES)  # of the root
-BASELINE_FILE = ".gitgates-baseline.json"  # of failures that do not count: engine/baseline.py
+BASELINE_FILE = ".gitgates-baseline.json"  # see engine/findings/baseline.py

@@ -1,8 +1,8 @@
 """The table of policies in order of priority, and the loop that asks them.
 
 A policy is a module with `decide(call, so_far) -> Verdict`, and with `needs(config)` if it needs
-events itself. Nothing but its row and its module knows of it. session/git_hooks.py asks them
-on git hooks and the framework's, session/driver.py on an agent's events. A policy that is not
+events itself. Nothing but its row and its module knows of it. drivers/git.py asks them
+on git hooks and the framework's, drivers/agent.py on an agent's events. A policy that is not
 asked costs a git hook its row.
 """
 
@@ -164,7 +164,7 @@ POLICIES: tuple[Policy, ...] = (
     Policy(
         name="session",
         priority="high",
-        module="gitgates.session.start",
+        module="gitgates.drivers.start",
         kinds=AGENT_KINDS,
         traits=("passive",),
     ),
@@ -186,7 +186,7 @@ POLICIES: tuple[Policy, ...] = (
         traits=("passive",),
     ),
     # The same without a session; whoever starts such a hook wants them.
-    Policy(name="gates", module="gitgates.session.git_hooks", kinds=GIT_KINDS, traits=("passive",)),
+    Policy(name="gates", module="gitgates.drivers.git", kinds=GIT_KINDS, traits=("passive",)),
     # For pre-push hooks that demand that commits have passed their gates.
     Policy(name="verify", module="gitgates.features.evidence.policy", kinds=("before-push",)),
     # Publishes what gates have proved, and provides what trusted others have.
@@ -249,7 +249,7 @@ POLICIES: tuple[Policy, ...] = (
     ),
     Policy(
         name="tampering",
-        module="gitgates.session.tampering",
+        module="gitgates.drivers.tampering",
         kinds=("turn-end",),
         traits=("passive", "no-install"),
     ),
@@ -262,7 +262,7 @@ POLICIES: tuple[Policy, ...] = (
         kinds=("turn-end",),
         traits=("by-table", "passive", "no-install"),
     ),
-    Policy(name="breaker", module="gitgates.session.breaker", kinds=RETRIED, traits=("passive",)),
+    Policy(name="breaker", module="gitgates.drivers.breaker", kinds=RETRIED, traits=("passive",)),
     # Last, so that its hashes are of what formatters have left.
     Policy(
         name="trace",

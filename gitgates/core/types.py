@@ -126,7 +126,7 @@ class GateProgram(Record):
     working_dir: str = "."
     env: tuple[tuple[str, str], ...] = ()
     pass_env: tuple[str, ...] = ()  # of what is held back from gates of an agent's hooks
-    git_env: str = "auto"  # auto, commit, clean: see engine/command.py
+    git_env: str = "auto"  # auto, commit, clean: see engine/plan/command.py
     pass_files: bool = False
     pass_hook_input: bool = False
     writes: bool = False
@@ -173,7 +173,7 @@ class Actions(Record):
 class Measures(Record):
     """What is read in a gate's output, and compared."""
 
-    failures: str = ""  # how its output is told apart into failures: see engine/failures.py
+    failures: str = ""  # how failures are found in its output: engine/findings/failures.py
     baseline: bool | str = False  # "file": accepted failures only
     metrics: tuple[
         tuple[str, str, str], ...
@@ -282,7 +282,7 @@ class Hook(Record):
     max_retries: int = 3
     on_exhausted: str = "allow"  # allow, stop
     timeout_s: float = 0.0  # of all its gates together; 0: what theirs come to
-    unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/plan.py
+    unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/plan/plan.py
     verify: bool = False
     fail_fast: bool = False
 

@@ -8,9 +8,9 @@ from gitgates.core.lifecycle import HOOK_POINTS, KEPT_SUFFIX
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.errors import GitgatesError
+    from gitgates.drivers.git import HookCall
     from gitgates.git.repo import Repo
     from gitgates.report.text import Console, Terminal
-    from gitgates.session.git_hooks import HookCall
 
 
 def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float) -> int:
@@ -32,7 +32,7 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
 
             terminal.write(save_run(call.decision, call.plan, call.config, began_s))
         if call.event.host == "git" and call.is_refused and point.can_block:
-            from gitgates.session.next_steps import next_steps  # most are not refused
+            from gitgates.drivers.next_steps import next_steps  # most are not refused
 
             terminal.write(next_steps(call))
     if call.errors:
@@ -47,7 +47,7 @@ def is_called_back(hook: str, repo: Repo, terminal: Terminal) -> bool:
 
     The previous hook may run gates with `gitgates run`, as before, but not the gates after it.
     """
-    from gitgates.engine.command import is_running_here  # an agent's entry has its own
+    from gitgates.engine.plan.command import is_running_here  # an agent's entry has its own
 
     git_dir_abs = repo.git_dir_abs
     if any(is_running_here(repo.env, git_dir_abs, name) for name in (hook, hook + KEPT_SUFFIX)):

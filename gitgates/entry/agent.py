@@ -37,7 +37,7 @@ def run(args: list[str]) -> int:
         if _is_answered_elsewhere(args[0], env):
             return 0
         _install_in_cloud(args[0], raw, env)
-        from gitgates.session.driver import respond  # not needed if gitgates is switched off
+        from gitgates.drivers.agent import respond  # not needed if gitgates is switched off
 
         _write(1, respond(raw, env, _say, args[0]))
     except KeyboardInterrupt:
@@ -61,7 +61,7 @@ def _is_answered_elsewhere(agent: str, env: Mapping[str, str]) -> bool:
     """Return whether another agent started this hook, and has our hooks in its own settings."""
     for other, sign, own_sign in agent_host(agent).SETTINGS.run_by:
         if env.get(sign) and not env.get(own_sign):
-            from gitgates.session.installed import is_installed  # seldom needed
+            from gitgates.drivers.installed import is_installed  # seldom needed
 
             return is_installed(other, env)
     return False
@@ -73,7 +73,7 @@ def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
         raw = _read_payload()
         if host not in AGENTS or turn_end_of(host) not in raw:
             return
-        from gitgates.session.told_once import (
+        from gitgates.drivers.told_once import (
             answer_switched_off,
         )  # only needed at the end of a turn
 

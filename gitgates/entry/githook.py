@@ -11,20 +11,20 @@ import time
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError, UsageError
 from gitgates.core.lifecycle import HOOK_POINTS, KEPT_SUFFIX
-from gitgates.engine.command import with_hook
+from gitgates.drivers.git import handle
+from gitgates.engine.plan.command import with_hook
 from gitgates.entry import finish, is_called_back, status_of
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
 from gitgates.report.text import Console, Terminal, as_bytes, escaped_line, open_terminal
-from gitgates.session.git_hooks import handle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.core.types import Event
+    from gitgates.drivers.git import HookCall
     from gitgates.git.repo import Repo
-    from gitgates.session.git_hooks import HookCall
 
 _LEGACY = (
     "PRE_COMMIT_RUNNING_LEGACY",
@@ -73,9 +73,9 @@ def _stand_in(shim: str, event: Event, repo: Repo) -> str:
 
     Returns "" if there is none, or if that cannot be determined: then the previous hook runs.
     """
-    from gitgates.engine.plan import framework_gate
+    from gitgates.drivers.git import judgements_of
+    from gitgates.engine.plan.plan import framework_gate
     from gitgates.git.previous_hook import is_of_framework  # most repositories have none
-    from gitgates.session.git_hooks import judgements_of
 
     if not is_of_framework(shim, repo.root_abs):
         return ""

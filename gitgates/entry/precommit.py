@@ -8,12 +8,12 @@ import time
 from gitgates.core import environ
 from gitgates.core.errors import UsageError
 from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.drivers.git import handle
 from gitgates.entry import finish, is_called_back
 from gitgates.git.paths import pushed_id
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import precommit as host
 from gitgates.report.text import Console, open_terminal
-from gitgates.session.git_hooks import handle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

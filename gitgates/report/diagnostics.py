@@ -16,8 +16,8 @@ from gitgates import __version__
 from gitgates.core.clean import plain_line, utf8
 from gitgates.core.failure import Failure
 from gitgates.core.types import BLOCK, Config, Decision, Gate, GateResult, Plan, Visit
-from gitgates.engine.failures import failures_of
-from gitgates.engine.walk import describe
+from gitgates.engine.findings.failures import failures_of
+from gitgates.engine.plan.walk import describe
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

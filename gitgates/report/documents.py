@@ -18,10 +18,10 @@ from gitgates.core.failure import Failure
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import policy_gates
 from gitgates.core.types import ACTIONS, BLOCK, Decision, Gate, GateResult, Plan, Step, Visit
-from gitgates.engine.listener import Listener
-from gitgates.engine.plan import takes_paths, why_no_path
-from gitgates.engine.run import InterruptedRun
-from gitgates.engine.walk import CANCELLED, describe
+from gitgates.engine.plan.listener import Listener
+from gitgates.engine.plan.plan import takes_paths, why_no_path
+from gitgates.engine.plan.walk import CANCELLED, describe
+from gitgates.engine.run.run import InterruptedRun
 from gitgates.proc.resources import Wait
 from gitgates.report.result import VERSION, attempt_of, result_fields, run_fields
 from gitgates.report.text import Terminal

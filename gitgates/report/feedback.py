@@ -15,7 +15,7 @@ from gitgates.core.failure import say_all
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, STOP, WARN, GateResult
-from gitgates.engine.walk import describe, is_waiting
+from gitgates.engine.plan.walk import describe, is_waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.failure import Failure
     from gitgates.core.types import Level
-    from gitgates.engine.failures import FailureChanges
+    from gitgates.engine.findings.failures import FailureChanges
 
 _PERSON = 2000
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
@@ -423,7 +423,7 @@ def collapse_earlier(lines: list[str], earlier: frozenset[str]) -> list[str]:
     """Return the lines, each longer run of earlier ones as a mark. `earlier`: normalised lines."""
     if not earlier:
         return lines
-    from gitgates.engine.normalise import normalise  # it compiles many patterns
+    from gitgates.engine.findings.normalise import normalise  # it compiles many patterns
 
     earlier |= {""}
     collapsed: list[str] = []

@@ -14,7 +14,7 @@ import time
 from gitgates.core.clean import utf8
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
-from gitgates.engine.walk import CANCELLED, new_failures
+from gitgates.engine.plan.walk import CANCELLED, new_failures
 from gitgates.store.log import utc
 
 TYPE_CHECKING = False

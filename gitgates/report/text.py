@@ -12,8 +12,8 @@ import time
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Decision, GateResult, Plan, Visit
-from gitgates.engine.listener import Listener
-from gitgates.engine.walk import blocking_gates, count_files, describe, new_failures
+from gitgates.engine.plan.listener import Listener
+from gitgates.engine.plan.walk import blocking_gates, count_files, describe, new_failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Append-only logs, one JSON object per line: session journals, the ledger, messages.
 
-Nothing is ever rewritten; a journal's entries are folded into a state (session/facts.py). Hooks run
-in parallel and may be killed at any time, so each append is one write under the file's lock, a
+Nothing is ever rewritten; a journal's entries are folded into a state (journal/entries.py). Hooks
+run in parallel and may be killed at any time, so each append is one write under the file's lock, a
 reader waits for a write in progress, and a torn line is skipped.
 """
 

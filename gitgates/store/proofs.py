@@ -43,6 +43,20 @@ _LEAST_S = 0.1  # a smaller difference in duration is not recorded
 _UNSAFE = str.maketrans("\t\n\r\0", "    ")
 
 
+class Sharing(Record):
+    """What others may believe of a pass."""
+
+    # A key of the pass that is equal on every machine (in earlier versions several, separated by
+    # spaces); for a pass that somebody else proved, a digest of who was believed.
+    key: str = ""
+    # Not empty: it saw exactly the tree, on this machine, so others may believe it. Earlier
+    # versions had a digest of the programs here.
+    exact: str = ""
+    # agent: it ran in an agent's session; ci; BELIEVED and an identity: it ran on that signer's
+    # machine, and must not be signed again; empty: a person, or unknown.
+    maker: str = ""
+
+
 class Proof(Record):
     """How a gate ended on a content."""
 
@@ -59,16 +73,14 @@ class Proof(Record):
     config: str = ""  # the configuration's digest, if the hook let the tree be committed
     numbers: Mapping[str, float] = {}  # that it measured
     failures: tuple[tuple[str, str], ...] = ()  # fingerprint and title; empty: not known
-    # A key of the pass that is equal on every machine (in earlier versions several, separated by
-    # spaces); for a pass that somebody else proved, a digest of who was believed.
-    shared: str = ""
-    # Not empty: it saw exactly the tree, on this machine, so others may believe it. Earlier
-    # versions had a digest of the programs here.
-    exact: str = ""
-    # agent: it ran in an agent's session; ci; BELIEVED and an identity: it ran on that signer's
-    # machine, and must not be signed again; empty: a person, or unknown.
-    maker: str = ""
+    sharing: Sharing = Sharing()
     action_digest: str = ""  # the digest of what ran on a server; empty: it ran here
+
+
+# As they follow each other in a line of the log.
+_SHARING = ("shared", "exact", "maker")
+*_FIRST, _, _LAST = Proof._fields  # `_` is `sharing`
+_FIELDS = (*_FIRST, *_SHARING, _LAST)
 
 
 def digest(*parts: bytes | str) -> str:
@@ -224,7 +236,8 @@ def _file(shared_state_abs: str, content: str) -> str:
 
 
 def _line(proof: Proof) -> bytes:
-    fields = proof._asdict()
+    fields = proof._asdict() | dict(zip(_SHARING, proof.sharing, strict=True))
+    del fields["sharing"]
     fields |= {"time_s": f"{proof.time_s:.3f}", "duration_s": f"{proof.duration_s:.3f}"}
     marks = [failure[:2] for failure in proof.failures]
     fields |= {"numbers": _to_json(proof.numbers), "failures": _to_json(marks)}
@@ -233,7 +246,7 @@ def _line(proof: Proof) -> bytes:
         fields["failures"] = _to_json(without_titles)
     if len(fields["failures"]) > _MOST_FAILURES:
         fields["failures"] = ""
-    texts = [_VERSION, *(field.translate(_UNSAFE) for field in fields.values())]
+    texts = [_VERSION, *(fields[name].translate(_UNSAFE) for name in _FIELDS)]
     body = os.fsencode("\t".join(texts))
     return body + b"\t" + _imp.source_hash(_HASH_KEYS[0], body).hex().encode() + b"\n"
 
@@ -243,16 +256,17 @@ def _parse(line: bytes) -> Proof | None:
     if _imp.source_hash(_HASH_KEYS[0], body).hex().encode() != check:
         return None
     version, *texts = os.fsdecode(body).split("\t")
-    if version != _VERSION or len(texts) != len(Proof._fields):
+    if version != _VERSION or len(texts) != len(_FIELDS):
         return None
-    fields: dict[str, Any] = dict(zip(Proof._fields, texts, strict=True))
+    fields: dict[str, Any] = dict(zip(_FIELDS, texts, strict=True))
     fields |= {"time_s": float(fields["time_s"]), "duration_s": float(fields["duration_s"])}
     failures = _from_json(fields["failures"]) or ()
     fields |= {
         "numbers": _from_json(fields["numbers"]) or {},
         "failures": tuple((fingerprint, title) for fingerprint, title in failures),
     }
-    return Proof(**fields)
+    sharing = Sharing(*map(fields.pop, _SHARING))
+    return Proof(**fields, sharing=sharing)
 
 
 def _to_json(value: object) -> str:

@@ -13,7 +13,7 @@ import time
 
 from gitgates.core.errors import StateError, UsageError
 from gitgates.core.policy import POLICIES
-from gitgates.engine.command import ACTIVE
+from gitgates.engine.plan.command import ACTIVE
 from gitgates.hosts import is_called_by_agent
 from gitgates.store.files import remove_file, replace_file
 

@@ -7,7 +7,7 @@ from gitgates.core.clean import counted, first_few
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.policy import functions_of
 from gitgates.core.types import Config
-from gitgates.engine.match import select
+from gitgates.engine.plan.match import select
 from gitgates.git.repo import Repo
 
 TYPE_CHECKING = False

@@ -16,7 +16,7 @@ from gitgates.config.load import describe, inspect, load, parse_files, read_file
 from gitgates.config.weaker import weaker
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Config, Gate, Hook, make_gate
-from gitgates.engine.match import select
+from gitgates.engine.plan.match import select
 
 ROOT = """
 members = ["web", "packages/*"]

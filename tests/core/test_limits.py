@@ -6,7 +6,7 @@ import pytest
 
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.types import Config, Hook, make_gate
-from gitgates.engine.hooks import gates_limit_s, host_limit_s
+from gitgates.engine.plan.hooks import gates_limit_s, host_limit_s
 
 GATES = (
     make_gate(name="ten", command="x", timeout_s=10),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.core.types import Command, Event, Gate, Step, make_gate
-from gitgates.engine.command import chunks, gate_env, make_commands
+from gitgates.engine.plan.command import chunks, gate_env, make_commands
 
 EVENT = Event(host="git", name="pre-commit", root_abs="/r", argv=("one", "two"))
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from gitgates.core.types import GateResult, make_gate
-from gitgates.engine.baseline import failures_in
-from gitgates.engine.completeness import read_signs
-from gitgates.engine.failures import MOST_BYTES
-from gitgates.engine.presets import PRESETS
+from gitgates.engine.findings.baseline import failures_in
+from gitgates.engine.findings.completeness import read_signs
+from gitgates.engine.findings.failures import MOST_BYTES
+from gitgates.engine.findings.presets import PRESETS
 
 TESTS = Path(__file__).resolve().parents[1]
 OUTPUTS = TESTS / "outputs"

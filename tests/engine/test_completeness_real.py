@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from gitgates.core.types import GateResult, make_gate
-from gitgates.engine.baseline import failures_in
+from gitgates.engine.findings.baseline import failures_in
 
 ROOT = Path(__file__).resolve().parents[2]
 NPM = ROOT / ".venv/checkers/node_modules"

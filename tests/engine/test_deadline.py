@@ -22,9 +22,9 @@ from gitgates.core.types import (
     GateResult,
     make_gate,
 )
-from gitgates.engine.command import gate_env
-from gitgates.engine.job import Deadline, RunOptions
-from gitgates.engine.walk import ENDED
+from gitgates.engine.plan.command import gate_env
+from gitgates.engine.plan.walk import ENDED
+from gitgates.engine.run.job import Deadline, RunOptions
 from gitgates.hosts.agents.claude import HOST
 
 LATE = "the 7 s limit for all gates was reached before it started"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitgates.core.failure import Failure
-from gitgates.engine.failures import (
+from gitgates.engine.findings.failures import (
     MOST_BYTES,
     MOST_BYTES_OF_OWN,
     MOST_FAILURES,
@@ -17,7 +17,7 @@ from gitgates.engine.failures import (
     compare_failures,
     split,
 )
-from gitgates.engine.presets import PRESETS
+from gitgates.engine.findings.presets import PRESETS
 from gitgates.features.gates.attempt import does_not_converge
 
 OUTPUTS = Path(__file__).resolve().parents[1] / "outputs"

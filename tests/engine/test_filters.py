@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from payload_support import payload_with
 
 from gitgates.core.types import Hook
-from gitgates.engine.hooks import matches_agent, matches_glob, matches_hook, matches_tool
+from gitgates.engine.plan.hooks import matches_agent, matches_glob, matches_hook, matches_tool
 from gitgates.hosts.agents.claude import HOST
 
 TOOLS: list[tuple[tuple[str, ...] | None, str, bool]] = [

@@ -10,8 +10,8 @@ from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import ALLOW, BLOCK, WARN, Decision, Event, Gate, make_gate
-from gitgates.engine.job import RunOptions
-from gitgates.engine.walk import describe
+from gitgates.engine.plan.walk import describe
+from gitgates.engine.run.job import RunOptions
 
 # Fails the first time, and says how often it has run.
 ONCE = 'echo x >> "$OUT/runs"; echo "run $(wc -l < "$OUT/runs")"; [ $(wc -l < "$OUT/runs") -gt 1 ]'

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitgates.engine.match import match_name, matches, parse, select
+from gitgates.engine.plan.match import match_name, matches, parse, select
 
 
 @pytest.fixture(scope="module")

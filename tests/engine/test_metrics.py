@@ -11,7 +11,7 @@ from conftest import Repo
 from hook_support import commit
 
 from gitgates.core.types import make_gate
-from gitgates.engine.metrics import find_numbers
+from gitgates.engine.findings.metrics import find_numbers
 from gitgates.store.proofs import append, read_all
 
 COVERAGE = r"""
@@ -308,7 +308,7 @@ def test_gates_without_numbers_load_nothing_of_this(repo: Repo) -> None:
         repo.config(f"{config}[hooks.pre-merge-commit]\ngates = ['{'test' if loads else 'a'}']\n")
         repo.commit_all("settings")
         done = repo.ask(sys.executable, "-c", LOADED, "run", "pre-merge-commit", "--all-files")
-        assert (b"gitgates.engine.metrics" in done.stderr.split()) is loads
+        assert (b"gitgates.engine.findings.metrics" in done.stderr.split()) is loads
 
 
 @pytest.mark.slow

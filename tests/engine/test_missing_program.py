@@ -6,7 +6,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.core.types import GateResult, make_gate
-from gitgates.engine.command import with_program
+from gitgates.engine.plan.command import with_program
 
 NOT_FOUND = "command not found"
 

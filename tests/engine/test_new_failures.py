@@ -14,8 +14,8 @@ from hook_support import commit as commit_staged
 from gitgates.core.agent_types import Payload
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Event, GateResult, Hook, Plan, Step, make_gate
-from gitgates.engine.baseline import KnownFailures, failures_in, parse_accepted
-from gitgates.engine.failures import MOST_FAILURES
+from gitgates.engine.findings.baseline import KnownFailures, failures_in, parse_accepted
+from gitgates.engine.findings.failures import MOST_FAILURES
 from gitgates.git.repo import find_repo
 from gitgates.store.proofs import read_all
 from gitgates.verbs.approval import new_token

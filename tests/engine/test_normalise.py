@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.core.clean import plain, plain_line
-from gitgates.engine.normalise import normalise
+from gitgates.engine.findings.normalise import normalise
 
 REMOVED = [
     ("\x1b[1;31mred\x1b[0m", "red"),

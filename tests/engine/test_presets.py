@@ -15,8 +15,8 @@ from hypothesis import given
 from json_support import JSON
 
 from gitgates.core.failure import Failure
-from gitgates.engine.failures import MOST_BYTES, MOST_BYTES_OF_JSON, MOST_FAILURES, split
-from gitgates.engine.presets import OF_JSON, PRESETS, TABLES
+from gitgates.engine.findings.failures import MOST_BYTES, MOST_BYTES_OF_JSON, MOST_FAILURES, split
+from gitgates.engine.findings.presets import OF_JSON, PRESETS, TABLES
 
 OUTPUTS = Path(__file__).resolve().parents[1] / "outputs"
 ROOT = "/home/user/project"

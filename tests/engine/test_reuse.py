@@ -331,7 +331,7 @@ def test_without_strace(at: Checker) -> None:
 @pytest.fixture(name="blind")
 def _blind(at: Checker, monkeypatch: pytest.MonkeyPatch) -> Checker:
     """Return the same where nothing can be observed."""
-    monkeypatch.setattr("gitgates.engine.observing.why_not", lambda _command: "not here")
+    monkeypatch.setattr("gitgates.engine.reuse.observing.why_not", lambda _command: "not here")
     return at
 
 

@@ -13,9 +13,9 @@ from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import BLOCK, WARN, Config, Decision, Event, Gate, Step, make_gate
-from gitgates.engine.admission import Admissions
-from gitgates.engine.job import RunOptions
-from gitgates.engine.walk import CANCELLED
+from gitgates.engine.plan.walk import CANCELLED
+from gitgates.engine.run.admission import Admissions
+from gitgates.engine.run.job import RunOptions
 from gitgates.git.repo import find_repo
 from gitgates.proc.pool import Pool
 from gitgates.store.proofs import note_durations
@@ -158,7 +158,7 @@ def test_output_is_in_order_and_all_of_it_in_the_log(repo: Repo, out: Path) -> N
 
 
 def test_more_commands_than_slots(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gitgates.engine.job.argument_limit", lambda _env: 80)
+    monkeypatch.setattr("gitgates.engine.run.job.argument_limit", lambda _env: 80)
     (result,) = results(run(repo, split('echo "$1"; test "$1" != 00')))
     assert result.status == "failed"
     assert result.output.decode().split() == list(PATHS)  # all ran, though the first failed

@@ -11,8 +11,8 @@ import pytest
 from conftest import Repo
 
 from gitgates.core.types import Event, Gate, Hook, Plan, Step, make_gate
-from gitgates.engine.signed_keys import commands_for, definition_sha256, key_of
-from gitgates.engine.visible_content import UnknownContentError, VisibleContent
+from gitgates.engine.reuse.signed_keys import commands_for, definition_sha256, key_of
+from gitgates.engine.reuse.visible_content import UnknownContentError, VisibleContent
 from gitgates.git.repo import find_repo
 
 GATE = make_gate(name="lint", command="lint-it a.txt", reuse=True)
@@ -128,7 +128,7 @@ def test_how_the_paths_are_split_makes_no_difference(
     pair: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = pair[0].key(PASSED, "a.txt", "b.txt")
-    monkeypatch.setattr("gitgates.engine.signed_keys.argument_limit", lambda _env: 1)
+    monkeypatch.setattr("gitgates.engine.reuse.signed_keys.argument_limit", lambda _env: 1)
     assert pair[0].key(PASSED, "a.txt", "b.txt") == expected
 
 

@@ -15,7 +15,7 @@ from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import Config, Decision, Event, Gate, make_gate
-from gitgates.engine.job import Deadline, RunOptions
+from gitgates.engine.run.job import Deadline, RunOptions
 from gitgates.proc.pool import Use
 from gitgates.proc.resources import Resources, Wait
 
@@ -73,7 +73,7 @@ def test_waiting_does_not_count_and_is_told(
             super().waiting(gate, wait)
             other.close()
 
-    monkeypatch.setattr("gitgates.engine.run._PATIENCE_S", 0.4)  # longer than its limit
+    monkeypatch.setattr("gitgates.engine.run.run._PATIENCE_S", 0.4)  # longer than its limit
     heard = Told()
     (result,) = results(
         run(repo, gate("g", "sleep 0.1", timeout_s=0.3, resources=("db",)), heard=heard)
@@ -152,7 +152,7 @@ def test_waiting_counts_only_where_a_host_waits(
             super().waiting(gate, wait)
             other.close()
 
-    monkeypatch.setattr("gitgates.engine.run._PATIENCE_S", 0.4)  # longer than all may take
+    monkeypatch.setattr("gitgates.engine.run.run._PATIENCE_S", 0.4)  # longer than all may take
     deadline = Deadline(time.monotonic() + 0.3, 0.3, is_extended=is_extended)
     event = Event(host="manual", name="manual", root_abs=str(repo.path), paths=())
     config = config_of((gate("g", timeout_s=0.5, resources=("db",)),), "manual")

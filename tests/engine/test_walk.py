@@ -23,8 +23,8 @@ from gitgates.core.types import (
     Plan,
     make_gate,
 )
-from gitgates.engine.plan import make_plan
-from gitgates.engine.walk import CANCELLED, advance, make_decision
+from gitgates.engine.plan.plan import make_plan
+from gitgates.engine.plan.walk import CANCELLED, advance, make_decision
 
 EVENT = Event(host="manual", name="manual", root_abs="/r", paths=())
 WORDS = ["CONTINUE", "CONTINUE", "BLOCK", "STOP"]

@@ -125,6 +125,8 @@ def test_a_gate_that_reads_too_many_files(at: Checker, monkeypatch: pytest.Monke
     why = "reads and writes more than 10 files"
     assert at.messages.texts == [f"the pass of whole cannot be reused: {why}"] * 2
     outputs = at.repo.path / ".git/gitgates/strace"
-    monkeypatch.setattr("gitgates.engine.observing.observed", None)  # it is not observed again
+    monkeypatch.setattr(
+        "gitgates.engine.reuse.observing.observed", None
+    )  # it is not observed again
     assert at.run(WHOLE)[0].status == "passed"
     assert list(outputs.iterdir()) == []

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import forked
 import pytest
 
+from gitgates.drivers.agent import respond
 from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.agents.copilot_settings import CopilotSettings
 from gitgates.hosts.settings.base import bare, guarded, is_our_command
-from gitgates.session.driver import respond
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ from doctor_support import examine
 
 from gitgates.core.agent_types import Payload
 from gitgates.core.types import BLOCK, Verdict
+from gitgates.drivers.agent import respond
 from gitgates.hosts import agent_host
-from gitgates.session.driver import respond
 
 if TYPE_CHECKING:
     from conftest import Repo

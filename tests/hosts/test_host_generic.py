@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import forked
 import pytest
 
+from gitgates.drivers.agent import respond
 from gitgates.hosts import agent_host
-from gitgates.session.driver import respond
 
 if TYPE_CHECKING:
     from conftest import Repo

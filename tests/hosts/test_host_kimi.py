@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from gitgates.session.driver import respond
+from gitgates.drivers.agent import respond
 
 if TYPE_CHECKING:
     from conftest import Repo

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gitgates.drivers import call
+from gitgates.drivers.agent import respond
 from gitgates.hosts import agent_settings
-from gitgates.session import call
-from gitgates.session.driver import respond
 
 if TYPE_CHECKING:
     from conftest import Repo

@@ -18,8 +18,8 @@ from payload_support import row_of
 
 from gitgates.core.agent_types import Payload
 from gitgates.core.types import BLOCK, Verdict
+from gitgates.drivers.agent import respond
 from gitgates.hosts import agent_host
-from gitgates.session.driver import respond
 
 HOST = agent_host("vscode")
 PAYLOADS: list[dict[str, Any]] = json.loads(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from abilities import ABILITIES
 
+from gitgates.drivers.agent import respond
 from gitgates.hosts import AGENTS, Agent, agent_host, agent_settings, turn_end_of
-from gitgates.session.driver import respond
 
 if TYPE_CHECKING:
     from conftest import Repo

@@ -21,11 +21,11 @@ from gitgates.config.load import load
 from gitgates.core.agent_types import Payload
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Verdict
-from gitgates.engine.hooks import matches_tool
+from gitgates.drivers.agent import respond
+from gitgates.engine.plan.hooks import matches_tool
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.agent import BadPayload
 from gitgates.hosts.settings.base import split
-from gitgates.session.driver import respond
 from gitgates.setup.install import agent_needs, agents
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ PACKAGE = ROOT / "gitgates"
 MAY_NAME = {"core/policy.py", "cli/__init__.py"}
 # feature → how many other modules name it, at most.
 MOST = {"advice": 0, "guard": 0, "intents": 0, "trace": 0}
-MOST["review"] = 1  # session/shell_commands.py: which of its commands change no file
+MOST["review"] = 1  # drivers/shell_commands.py: which of its commands change no file
 MOST["guard"] = 1  # core/guarded.py: the table of its rules
 MOST["land"] = 2  # an option of headless, which starts it
 MOST |= {"headless": 26, "mcp": 12}  # modes of clients, too, and a protocol of theirs

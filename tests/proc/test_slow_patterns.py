@@ -12,7 +12,7 @@ import pytest
 from agent_support import begin
 from conftest import Repo
 
-from gitgates.engine.hooks import matches_agent, matches_tool
+from gitgates.engine.plan.hooks import matches_agent, matches_tool
 from gitgates.proc.bounded import LIMIT_S, compute
 
 SLOW = r"(?:a+)+c(\d+)"

@@ -11,7 +11,7 @@ import pytest
 from gitgates.core.failure import Failure
 from gitgates.core.types import STOP as VERDICT_STOP
 from gitgates.core.types import WARN, Findings, GateResult
-from gitgates.engine.failures import FailureChanges, split
+from gitgates.engine.findings.failures import FailureChanges, split
 from gitgates.report.feedback import (
     EventReport,
     GateReport,

@@ -16,6 +16,7 @@ from gitgates.config.weaker import weaker_entry
 from gitgates.core import environ
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import OK, UsageError
+from gitgates.drivers.rules import approve_entry
 from gitgates.features.advice.edit import add, change, new_id, parse_advice, remove
 from gitgates.features.advice.items import (
     LIVE,
@@ -33,7 +34,6 @@ from gitgates.features.advice.items import (
 from gitgates.hosts import git as githook
 from gitgates.report.artifacts import save_run
 from gitgates.report.text import Console
-from gitgates.session.rules import approve_entry
 from gitgates.store.files import replace_unchanged
 from gitgates.store.log import utc
 from gitgates.verbs.approval import require_person

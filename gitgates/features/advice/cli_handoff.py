@@ -10,19 +10,19 @@ from gitgates.core.errors import OK, UsageError
 from gitgates.core.lifecycle import RETRY_HOOKS
 from gitgates.core.parts import feature_parts
 from gitgates.core.policy import policy_gates
+from gitgates.drivers.caller import Caller, find_caller
+from gitgates.drivers.dry_call import dry_call
 from gitgates.features.advice.cli import run_hooks
 from gitgates.features.advice.items import identify
 from gitgates.features.advice.received import TOPIC
-from gitgates.session.caller import Caller, find_caller
-from gitgates.session.dry_call import dry_call
 from gitgates.store.messages import Message
 from gitgates.verbs.repository import configuration, current_repo, post_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Config
+    from gitgates.drivers.call import Call
     from gitgates.git.repo import Repo
-    from gitgates.session.call import Call
 
 _LONGEST = 300
 _NO_MESSAGE = "(no message)"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gitgates.core.record import LazyRecord, Record
-from gitgates.session.journal import Projection, entry
+from gitgates.journal.journal import Projection, entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.session.journal import Fact
+    from gitgates.journal.journal import Fact
 
 
 @entry("advice")

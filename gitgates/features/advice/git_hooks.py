@@ -6,12 +6,12 @@ from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.types import Verdict
-from gitgates.engine.listener import Listener
-from gitgates.engine.plan import join_decisions, joined_plan, make_plan
+from gitgates.drivers import git as git_hooks
+from gitgates.engine.plan.listener import Listener
+from gitgates.engine.plan.plan import join_decisions, joined_plan, make_plan
 from gitgates.features.advice.items import advice_of, hooks_at, identify, records, with_hooks
 from gitgates.hosts.git import decode_by_hand
-from gitgates.session import git_hooks
-from gitgates.session.journal import fact_of
+from gitgates.journal.journal import fact_of
 from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config, Event, Plan
+    from gitgates.drivers.call import Call
     from gitgates.features.advice.items import Advice
     from gitgates.git.repo import Repo
-    from gitgates.session.call import Call
 
 _AROUND_S = 15.0  # for a snapshot, and for killing processes that do not end
 _LONGEST = 2000  # characters of guidance

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
     from gitgates.store.messages import Message
 
 TOPIC = "handoff"

@@ -6,13 +6,13 @@ import os
 
 from gitgates.core.environ import skipped_gates
 from gitgates.core.types import ALLOW, BLOCK, WARN, Event, Hook, Verdict
-from gitgates.engine.plan import make_plan, record_skips
+from gitgates.drivers.gate_run import GateRun, deciding
+from gitgates.engine.plan.plan import make_plan, record_skips
 from gitgates.features.advice.facts import HOOK_RUNS
 from gitgates.features.advice.items import content_hash, records, with_hooks
 from gitgates.hosts.capabilities import express
+from gitgates.journal.entries import WarningEntry
 from gitgates.report.feedback import feedback, warning_text
-from gitgates.session.facts import WarningEntry
-from gitgates.session.gate_run import GateRun, deciding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.types import Decision
+    from gitgates.drivers.call import Call
     from gitgates.features.advice.items import Advice
-    from gitgates.session.call import Call
 
 _MOST_LINES, _LONGEST_LINE = 3, 200  # for output shown to a person at once
 _LATER = 2000  # characters of the feedback that the agent gets with its next prompt

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
-    from gitgates.session.git_hooks import HookCall
+    from gitgates.drivers.git import HookCall
 
 _MOST_NAMED = 10
 _ADDED = ("diff", "--cached", "--diff-filter=A", "--name-only", "-z", "--no-renames")
@@ -67,10 +67,10 @@ def _answer(config: Config) -> str:
 def _of_others(call: HookCall, session: str) -> list[str]:
     """Return the staged files that the session has not changed; none if that is not known."""
     from gitgates.core.errors import GitgatesError
+    from gitgates.drivers.caller import identify
+    from gitgates.drivers.dry_call import dry_call
+    from gitgates.drivers.writers import own_history
     from gitgates.git.paths import staged_paths
-    from gitgates.session.caller import identify
-    from gitgates.session.dry_call import dry_call
-    from gitgates.session.writers import own_history
 
     try:
         caller = identify(call.repo, call.env, session=session) if session else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
-from gitgates.engine.signed_keys import definition_sha256, platform
+from gitgates.engine.reuse.signed_keys import definition_sha256, platform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import click
 from gitgates.core import errors
 from gitgates.core.clean import counted, plain_line
 from gitgates.core.types import BLOCK, Config, GateResult
-from gitgates.engine.listener import Listener
+from gitgates.drivers.git import HookCall
+from gitgates.engine.plan.listener import Listener
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
     GATED,
@@ -27,7 +28,6 @@ from gitgates.features.evidence.verification import (
 from gitgates.git.paths import range_of, unpushed
 from gitgates.report.result import outcome_of
 from gitgates.report.text import Console, is_reused
-from gitgates.session.git_hooks import HookCall
 from gitgates.store.proofs import BELIEVED
 from gitgates.verbs.output import format_option, print_json, stdout, table
 from gitgates.verbs.repository import current_repo

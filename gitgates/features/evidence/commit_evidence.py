@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.errors import ConfigError
-from gitgates.engine.plan import takes_paths
+from gitgates.engine.plan.plan import takes_paths
 from gitgates.features.evidence.checked_tree import CheckedTree
 from gitgates.git.commits import changed_blobs, patch_digests, trees_of
 from gitgates.git.object_store import reading_git
@@ -265,8 +265,8 @@ def _from_log(proofs: Iterable[Proof]) -> list[CheckedTree]:
         if proof.config:
             run = proof.content, proof.base, proof.hook, proof.config, proof.time_s
             ends_by_run.setdefault(run, {})[proof.gate] = proof.status
-            if proof.maker.startswith(BELIEVED):
-                believed_by_run.setdefault(run, {})[proof.gate] = proof.shared
+            if proof.sharing.maker.startswith(BELIEVED):
+                believed_by_run.setdefault(run, {})[proof.gate] = proof.sharing.key
     return [
         CheckedTree(*(*run[:-1], int(run[-1]), gates), believed=believed_by_run.get(run, {}))
         for run, gates in ends_by_run.items()

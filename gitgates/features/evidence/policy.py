@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gitgates.core.policy import Need
 from gitgates.core.types import BLOCK, Verdict
-from gitgates.engine.walk import unchecked_gates
+from gitgates.engine.plan.walk import unchecked_gates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Config
-    from gitgates.session.git_hooks import HookCall
+    from gitgates.drivers.git import HookCall
 
 
 def needs(config: Config) -> tuple[Need, ...]:

@@ -11,7 +11,8 @@ from gitgates.core.errors import ConfigError
 from gitgates.core.policy import providers
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Config, Event, Hook
-from gitgates.engine.plan import find_hook, has_types, make_plan
+from gitgates.drivers.git import HookCall, record, run_in_checkout
+from gitgates.engine.plan.plan import find_hook, has_types, make_plan
 from gitgates.features.evidence.checked_tree import Believed
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
@@ -26,7 +27,6 @@ from gitgates.features.evidence.commit_evidence import (
 from gitgates.git.commits import list_commits, trees_of
 from gitgates.git.object_store import storing_git
 from gitgates.git.settings import configurations
-from gitgates.session.git_hooks import HookCall, record, run_in_checkout
 from gitgates.store.proofs import definition
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.core.types import Plan
-    from gitgates.engine.listener import Listener
+    from gitgates.engine.plan.listener import Listener
     from gitgates.git.commits import Commit
     from gitgates.git.repo import Repo
 

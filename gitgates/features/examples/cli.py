@@ -17,11 +17,11 @@ from gitgates.core.errors import BLOCKED, OK, ConfigError, StateError, UsageErro
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.core.types import Config, Gate, GateResult, Hook
-from gitgates.engine.job import RunOptions
-from gitgates.engine.listener import Listener
-from gitgates.engine.plan import REUSE, make_plan, reachable
-from gitgates.engine.run import run_plan
-from gitgates.engine.walk import describe
+from gitgates.engine.plan.listener import Listener
+from gitgates.engine.plan.plan import REUSE, make_plan, reachable
+from gitgates.engine.plan.walk import describe
+from gitgates.engine.run.job import RunOptions
+from gitgates.engine.run.run import run_plan
 from gitgates.files.stored import look_as_stored
 from gitgates.git.index import SETTINGS
 from gitgates.git.object_store import storing_git

@@ -6,8 +6,7 @@ from itertools import pairwise
 
 from gitgates.core.errors import GitgatesError, Interrupted
 from gitgates.core.types import BLOCK, STOP, WARN, Decision, Verdict
-from gitgates.report.feedback import feedback, person_text, readable, stop_text, warning_text
-from gitgates.session.breaker import (
+from gitgates.drivers.breaker import (
     BLOCKED,
     CANNOT_FIX,
     EXHAUSTED,
@@ -17,7 +16,8 @@ from gitgates.session.breaker import (
     Attempt,
     rule,
 )
-from gitgates.session.facts import (
+from gitgates.drivers.gate_run import deciding, unchecked, unpassed
+from gitgates.journal.entries import (
     ANY,
     FLAKY,
     NO_RESULT,
@@ -26,7 +26,7 @@ from gitgates.session.facts import (
     StopEntry,
     WarningEntry,
 )
-from gitgates.session.gate_run import deciding, unchecked, unpassed
+from gitgates.report.feedback import feedback, person_text, readable, stop_text, warning_text
 from gitgates.store.runs import log_abs
 
 TYPE_CHECKING = False
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from gitgates.core.failure import Failure
     from gitgates.core.types import Level
-    from gitgates.engine.failures import FailureChanges
+    from gitgates.drivers.breaker import Ruling
+    from gitgates.drivers.gate_run import GateRun
+    from gitgates.engine.findings.failures import FailureChanges
     from gitgates.features.gates.baseline import BaselineFailures
+    from gitgates.journal.entries import Round
     from gitgates.report.feedback import EventReport, GateReport
-    from gitgates.session.breaker import Ruling
-    from gitgates.session.facts import Round
-    from gitgates.session.gate_run import GateRun
 
     Statuses: TypeAlias = tuple[tuple[str, str], ...]
     FailuresByGate: TypeAlias = dict[str, tuple[Failure, ...]]
@@ -234,7 +234,7 @@ class StopAttempt:
 
     def _note_of_others(self) -> str:
         """Return a note on files that somebody else has changed; empty if there are none."""
-        from gitgates.session.writers import changed_by_others  # only if gates failed
+        from gitgates.drivers.writers import changed_by_others  # only if gates failed
 
         call, event = self._call, self._run.plan.event
         try:
@@ -256,7 +256,7 @@ class StopAttempt:
         failures = {}
         for result in (visit.result for visit in unpassed(decision)):
             if result.status not in ("passed", "skipped", FLAKY, UNCHECKED, *NO_RESULT):
-                from gitgates.engine.failures import failures_of  # only if gates failed
+                from gitgates.engine.findings.failures import failures_of  # only if gates failed
 
                 gate = self._run.gates[result.gate]
                 root_abs = self._call.repo.root_abs
@@ -293,7 +293,7 @@ class StopAttempt:
     ) -> tuple[FailureChanges, tuple[tuple[str, int], ...]]:
         """Compare with the last attempt; return the changes, and each failure's first attempt."""
         from gitgates.core.failure import Failure  # only if gates failed
-        from gitgates.engine.failures import compare_failures
+        from gitgates.engine.findings.failures import compare_failures
 
         since: dict[str, int] = {}
         before: tuple[Failure, ...] = ()
@@ -304,8 +304,8 @@ class StopAttempt:
 
     def _earlier_lines(self, gate: str) -> frozenset[str]:
         """Return the lines of a gate's outputs in earlier attempts, normalised."""
-        from gitgates.engine.failures import read_gate_log  # only if gates failed
-        from gitgates.engine.normalise import normalise
+        from gitgates.engine.findings.failures import read_gate_log  # only if gates failed
+        from gitgates.engine.findings.normalise import normalise
 
         lines: set[str] = set()
         for number, round_ in enumerate(self._rounds, 1):

@@ -10,20 +10,20 @@ import os
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
-from gitgates.engine.baseline import failures_in, recorded_failures
-from gitgates.engine.job import RunOptions
-from gitgates.engine.plan import is_given_paths, takes_paths
-from gitgates.engine.run import run_plan
-from gitgates.session.facts import Baseline, BaselineEntry
+from gitgates.engine.findings.baseline import failures_in, recorded_failures
+from gitgates.engine.plan.plan import is_given_paths, takes_paths
+from gitgates.engine.run.job import RunOptions
+from gitgates.engine.run.run import run_plan
+from gitgates.journal.entries import Baseline, BaselineEntry
 from gitgates.store.proofs import definition_of, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.failure import Failure
     from gitgates.core.types import Decision, Gate, GateResult, Step
+    from gitgates.drivers.gate_run import GateRun
     from gitgates.git.repo import Repo
-    from gitgates.session.facts import Session
-    from gitgates.session.gate_run import GateRun
+    from gitgates.journal.entries import Session
 
 _NO_VERDICT = {
     "timed-out": "it timed out",
@@ -60,7 +60,8 @@ def suppress_baseline(
             note = f"Its failures from before this session count, too: {now}."
             baselines[gate.name] = BaselineFailures(note=note)
             continue
-        key = f"{gate.name}:{definition_of(gate)}:{session.base}{_paths_digest(run, gate)}"
+        tree = session.beginning.tree
+        key = f"{gate.name}:{definition_of(gate)}:{tree}{_paths_digest(run, gate)}"
         before = session.baselines.get(key)
         if gate.measures.baseline == "file":
             before = Baseline(gate.name)
@@ -100,9 +101,9 @@ def _recorded(run: GateRun, session: Session, gate: Gate) -> Baseline | None:
 
     None if that is unknown, as it is for a gate that takes paths: its earlier paths are unknown.
     """
-    if not session.base or takes_paths(gate):
+    if not session.beginning.tree or takes_paths(gate):
         return None
-    failures = recorded_failures(gate, run.call.repo, session.base)
+    failures = recorded_failures(gate, run.call.repo, session.beginning.tree)
     return None if failures is None else Baseline(gate.name, failures)
 
 
@@ -112,12 +113,14 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
     from gitgates.worktree.setup import worktree_settings
 
     call, step = run.call, next(step for step in run.plan.steps if step.gate.name == name)
-    if session.no_base or not session.base:
-        return Baseline(name, why_not=session.no_base or "first snapshot not found")
+    if session.beginning.why_not or not session.beginning.tree:
+        return Baseline(name, why_not=session.beginning.why_not or "first snapshot not found")
     try:
         settings = worktree_settings(call.config)
         left_s = run.deadline.left_s()
-        with check_out(call.repo, session.base, settings, call.say, limit_s=left_s) as checkout:
+        with check_out(
+            call.repo, session.beginning.tree, settings, call.say, limit_s=left_s
+        ) as checkout:
             paths = tuple(
                 path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
             )
@@ -134,7 +137,7 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
     if isinstance(failures, str):
         return Baseline(name, why_not=f"on the session's first snapshot, {failures}")
     if not takes_paths(step.gate):
-        run.record(decision, session.base, {name: failures})
+        run.record(decision, session.beginning.tree, {name: failures})
     return Baseline(name, tuple(failure[:2] for failure in failures))
 
 

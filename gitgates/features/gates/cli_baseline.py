@@ -9,11 +9,16 @@ from gitgates.config.values import did_you_mean
 from gitgates.core.clean import counted
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.types import Config, Gate, GateResult, Hook
-from gitgates.engine.baseline import failures_in, parse_accepted, read_accepted, render_accepted
-from gitgates.engine.listener import Listener
-from gitgates.engine.plan import make_plan
-from gitgates.engine.run import run_plan
-from gitgates.engine.walk import describe
+from gitgates.engine.findings.baseline import (
+    failures_in,
+    parse_accepted,
+    read_accepted,
+    render_accepted,
+)
+from gitgates.engine.plan.listener import Listener
+from gitgates.engine.plan.plan import make_plan
+from gitgates.engine.plan.walk import describe
+from gitgates.engine.run.run import run_plan
 from gitgates.git.paths import tracked_paths
 from gitgates.git.repo import Repo
 from gitgates.hosts.git import decode_by_hand
@@ -26,7 +31,7 @@ from gitgates.verbs.repository import configuration, current_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.engine.baseline import Accepted
+    from gitgates.engine.findings.baseline import Accepted
 
 _NOT_DONE = 1
 _WRITE = "baseline write"

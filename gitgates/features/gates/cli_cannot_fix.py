@@ -10,11 +10,11 @@ from gitgates.core.errors import OK, StateError, UsageError
 from gitgates.core.lifecycle import RETRY_HOOKS
 from gitgates.core.policy import policy_gates
 from gitgates.core.types import Config
+from gitgates.drivers.caller import Caller, identify, name_of
+from gitgates.drivers.shell_commands import OPTION
 from gitgates.git.repo import Repo
-from gitgates.session.caller import Caller, identify, name_of
-from gitgates.session.facts import ANY, CannotFixEntry, fold
-from gitgates.session.journal import fact_of
-from gitgates.session.shell_commands import OPTION
+from gitgates.journal.entries import ANY, CannotFixEntry, fold
+from gitgates.journal.journal import fact_of
 from gitgates.store.log import Journal, session_journal, sessions, write_ledger
 from gitgates.verbs.completion import complete_gates
 from gitgates.verbs.repository import configuration, current_repo

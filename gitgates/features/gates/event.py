@@ -5,18 +5,18 @@ from __future__ import annotations
 from gitgates.config.load import settings_among
 from gitgates.core.environ import skipped_gates
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Event, Verdict
-from gitgates.engine.hooks import host_limit_s
-from gitgates.engine.plan import make_plan, record_skips
+from gitgates.drivers.breaker import is_reported_unable
+from gitgates.drivers.call import EventFiles
+from gitgates.drivers.gate_run import GateRun, deciding
+from gitgates.engine.plan.hooks import host_limit_s
+from gitgates.engine.plan.plan import make_plan, record_skips
 from gitgates.hosts.capabilities import express
 from gitgates.report.feedback import feedback, stop_text
-from gitgates.session.breaker import is_reported_unable
-from gitgates.session.call import EventFiles
-from gitgates.session.gate_run import GateRun, deciding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Decision
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
 
 _FINE = ("passed", "skipped")
 _OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked", STOP: "stopped"}

@@ -9,16 +9,16 @@ from __future__ import annotations
 from gitgates.core.lifecycle import RETRIED, kind_of
 from gitgates.core.policy import Need, policy_gates
 from gitgates.core.types import BLOCK, Verdict
-from gitgates.engine.hooks import host_limit_s, matches_hook
+from gitgates.drivers.needs import agent_hooks
+from gitgates.engine.plan.hooks import host_limit_s, matches_hook
 from gitgates.hosts.capabilities import express
-from gitgates.session.facts import RoundEntry, WarningEntry
-from gitgates.session.needs import agent_hooks
+from gitgates.journal.entries import RoundEntry, WarningEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config, Decision, Hook, Plan
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
 
 _BY_HAND = "by-hand"  # instead of an event's key
 # A sub-agent, task or teammate cannot be stopped, so the main agent is, at its next event.
@@ -86,9 +86,9 @@ def run_by_hand(call: Call) -> tuple[Plan | None, Decision | None]:
     If they pass, they need not run again at the ending on the same content. Without a decision,
     they have already passed on it, or all are skipped.
     """
+    from gitgates.drivers.breaker import PASSED
     from gitgates.features.gates.attempt import StopAttempt
     from gitgates.features.gates.event import plan_run
-    from gitgates.session.breaker import PASSED
 
     run = plan_run(call, call.changed_files)
     if run is None:
@@ -102,8 +102,8 @@ def run_by_hand(call: Call) -> tuple[Plan | None, Decision | None]:
 
 def _decide_ending(call: Call) -> Verdict:
     """Run the gates at the end of work if something has changed; return the verdict."""
-    if not call.session.base:
-        from gitgates.session.start import record_base  # rare: hooks installed mid-session
+    if not call.session.beginning.tree:
+        from gitgates.drivers.start import record_base  # rare: hooks installed mid-session
 
         record_base(call)
     if call.is_unchanged:

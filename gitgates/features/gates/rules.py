@@ -9,8 +9,8 @@ from gitgates.core.clean import plain_line
 from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS, RETRIED, kind_of
 from gitgates.core.policy import enabled_policies, module_of, policy_gates
 from gitgates.core.types import Gate
-from gitgates.engine.plan import reachable
-from gitgates.session.needs import gates_on
+from gitgates.drivers.needs import gates_on
+from gitgates.engine.plan.plan import reachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
     from gitgates.shell.syntax import SimpleCommand
 
 # Programs that change all their operands, the last one only, or all with a certain option.

@@ -10,8 +10,8 @@ import os
 
 from gitgates.core.policy import POLICIES, Need, functions_of
 from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.drivers.needs import is_guardable
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.session.needs import is_guardable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from gitgates.core.agent_types import Payload
     from gitgates.core.types import Config
+    from gitgates.drivers.call import Call
     from gitgates.features.guard.places import Place, Violation
-    from gitgates.session.call import Call
 
 _ANSWERS = ("off", "warn", "ask", "deny")
 # Parts of a command that make a rule likely to apply, besides file names.
@@ -89,6 +89,7 @@ def _answer_of(config: Config, rule: str) -> str:
 
 
 def _edit_violations(call: Call) -> Iterable[Violation]:
+    from gitgates.drivers.trust import absolute
     from gitgates.features.guard.places import (
         Violation,
         find_places,
@@ -96,7 +97,6 @@ def _edit_violations(call: Call) -> Iterable[Violation]:
         guarded_places,
         resolved,
     )
-    from gitgates.session.trust import absolute
 
     payload, places = call.payload, resolved(guarded_places(call, git_settings(call)))
     for path in payload.tool.paths:
@@ -157,13 +157,13 @@ def _has_other_table(before: str, after: str) -> bool:
 
 
 def _command_violations(call: Call) -> Iterable[Violation]:
+    from gitgates.drivers.shell_commands import LONGEST
     from gitgates.features.guard.places import (
         Violation,
         git_settings,
         guarded_places,
         resolved,
     )
-    from gitgates.session.shell_commands import LONGEST
 
     text, settings = call.payload.tool.command, git_settings(call)
     if len(text) > LONGEST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitgates.config.load import table_of
 from gitgates.core.clean import counted, first_few
 from gitgates.core.record import Record
-from gitgates.engine.match import matches, parse
+from gitgates.engine.plan.match import matches, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

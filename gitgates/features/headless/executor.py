@@ -11,7 +11,10 @@ import time
 
 from gitgates.core.agent_types import Channels, Payload, Prompt, TurnEnd
 from gitgates.core.types import ALLOW, BLOCK, WARN, Decision, GateResult, Visit
-from gitgates.engine.command import with_hook
+from gitgates.drivers.agent import decide_alone
+from gitgates.drivers.breaker import BLOCKED, EXHAUSTED, PASSED
+from gitgates.drivers.call import Call
+from gitgates.engine.plan.command import with_hook
 from gitgates.features.headless import constraints
 from gitgates.features.headless.ground import head_ref, others_in, paths_in_commits
 from gitgates.features.headless.outcomes import HOOK, OUTCOMES, Ended
@@ -28,9 +31,6 @@ from gitgates.features.headless.turn import (
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.report.artifacts import add_headless, read_result, save
 from gitgates.report.result import AttemptReport, turn_cost
-from gitgates.session.breaker import BLOCKED, EXHAUSTED, PASSED
-from gitgates.session.call import Call
-from gitgates.session.driver import decide_alone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
-    from gitgates.engine.listener import Listener
+    from gitgates.engine.plan.listener import Listener
     from gitgates.features.headless.ground import Ground, Staged
     from gitgates.features.headless.outcomes import HeadlessOptions
     from gitgates.hosts.headless import Turn

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gitgates.engine.listener import Listener
+    from gitgates.engine.plan.listener import Listener
     from gitgates.git.repo import Repo
     from gitgates.hosts.headless import Client, Start
 

@@ -6,15 +6,7 @@ before if the file is unchanged. Any other text in the working tree does not app
 
 from __future__ import annotations
 
-from gitgates.features.intents.file import load, parse_intents
-from gitgates.features.intents.intent import (
-    Intent,
-    Intents,
-    IntentsError,
-    find_settings,
-    settings_of,
-)
-from gitgates.session.rules import (
+from gitgates.drivers.rules import (
     APPROVE,
     approvals,
     approve,
@@ -26,13 +18,21 @@ from gitgates.session.rules import (
     unplain,
     with_approvals,
 )
+from gitgates.features.intents.file import load, parse_intents
+from gitgates.features.intents.intent import (
+    Intent,
+    Intents,
+    IntentsError,
+    find_settings,
+    settings_of,
+)
 from gitgates.store.log import FOLDER, Journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Config
+    from gitgates.drivers.call import Call
     from gitgates.git.repo import Repo
-    from gitgates.session.call import Call
     from gitgates.store.log import Fact
 
 

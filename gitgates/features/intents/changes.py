@@ -12,6 +12,10 @@ import time
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.drivers.reading import is_reading
+from gitgates.drivers.recorder import observe_if_recorded
+from gitgates.drivers.start import first_point
+from gitgates.drivers.writers import own_history
 from gitgates.features.intents.approved import intents_in_force, is_unapproved
 from gitgates.features.intents.facts import (
     IntentEndEntry,
@@ -28,19 +32,15 @@ from gitgates.features.intents.intent import settings_of
 from gitgates.features.intents.lease import end, held_by
 from gitgates.features.intents.scope import is_in_scope
 from gitgates.git.object_store import reading_git
-from gitgates.session.journal import of_kind, stamp_of
-from gitgates.session.reading import is_reading
-from gitgates.session.recorder import observe_if_recorded
-from gitgates.session.start import first_point
-from gitgates.session.writers import own_history
+from gitgates.journal.journal import of_kind, stamp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any
 
+    from gitgates.drivers.call import Call
     from gitgates.features.intents.lease import Leases
-    from gitgates.session.call import Call
 
 _MOST_SENT_BACK = 3  # in one prompt
 _MOST_RECORDED = 200

@@ -9,6 +9,9 @@ import click
 
 from gitgates.core import environ, errors
 from gitgates.core.clean import counted, visible_line
+from gitgates.drivers.caller import find_caller, identify
+from gitgates.drivers.rules import APPROVE
+from gitgates.drivers.shell_commands import OPTION
 from gitgates.features.intents import lease as leases_of
 from gitgates.features.intents.approved import approve_intents, intents_of_session, is_unapproved
 from gitgates.features.intents.context import context_of
@@ -30,10 +33,7 @@ from gitgates.features.intents.requests import (
 from gitgates.features.intents.scope import nearest
 from gitgates.git.repo import find_repo
 from gitgates.hosts import calling_session
-from gitgates.session.caller import find_caller, identify
-from gitgates.session.journal import fact_of
-from gitgates.session.rules import APPROVE
-from gitgates.session.shell_commands import OPTION
+from gitgates.journal.journal import fact_of
 from gitgates.store.files import replace_unchanged
 from gitgates.store.log import file_name, utc
 from gitgates.verbs.approval import require_person
@@ -42,8 +42,8 @@ from gitgates.verbs.repository import configuration, current_repo, edits_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.drivers.caller import Caller
     from gitgates.git.repo import Repo
-    from gitgates.session.caller import Caller
 
 _VERSION = 1
 _APPROVE = "intent approve-scope"

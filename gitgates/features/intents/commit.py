@@ -18,8 +18,8 @@ from gitgates.store.log import file_name, session_journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.drivers.git import HookCall
     from gitgates.git.repo import Repo
-    from gitgates.session.git_hooks import HookCall
 
 _NAMES = ("-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-relative")
 
@@ -56,9 +56,9 @@ def _changed_in_session(repo: Repo, session: str, paths: list[str]) -> list[str]
     """Return the files that differ from those at session start."""
     if not paths:
         return []
-    from gitgates.session.facts import fold  # only a commit that may be refused pays for it
+    from gitgates.journal.entries import fold  # only a commit that may be refused pays for it
 
-    base = fold(session_journal(repo.state_abs, session).read()).base
+    base = fold(session_journal(repo.state_abs, session).read()).beginning.tree
     git = reading_git(repo)
     if not base or git.ask("cat-file", "-e", base).exit_status:
         return paths

@@ -15,16 +15,16 @@ from gitgates.features.intents.gatekeeper import (
 )
 from gitgates.features.intents.intent import settings_of
 from gitgates.features.intents.lease import held_by
-from gitgates.session.journal import of_kind
+from gitgates.journal.journal import of_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitgates.core.types import Config
+    from gitgates.drivers.call import Call
     from gitgates.features.intents.intent import Intent
     from gitgates.git.repo import Repo
-    from gitgates.session.call import Call
 
 SMALLEST = 512  # characters; enough for id, title and the line on omissions
 _TAG = "intent_context"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.core.record import LazyRecord
-from gitgates.session.journal import entry
+from gitgates.journal.journal import entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

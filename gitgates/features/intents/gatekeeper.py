@@ -6,19 +6,19 @@
 from __future__ import annotations
 
 from gitgates.core.types import BLOCK, Verdict
+from gitgates.drivers.rules import APPROVE
 from gitgates.features.intents.approved import intents_in_force
 from gitgates.features.intents.intent import IntentsError, settings_of
 from gitgates.features.intents.lease import held_by, holder_of, lost_by, read_leases, renew
 from gitgates.features.intents.scope import can_be_inside, is_in_scope, is_matched, nearest
-from gitgates.session.rules import APPROVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitgates.drivers.call import Call
     from gitgates.features.intents.intent import Intent, Intents, IntentSettings
     from gitgates.features.intents.lease import Holder, Leases
-    from gitgates.session.call import Call
 
 _MOST_LISTED = 12
 _MOST_NEAREST = 3
@@ -36,7 +36,7 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
     kind, paths = call.payload.tool.kind, call.edited_paths
     leases = renewed_leases(call)
     if kind == "ours":
-        from gitgates.session.shell_commands import name_caller  # rare: tools of `gitgates mcp`
+        from gitgates.drivers.shell_commands import name_caller  # rare: tools of `gitgates mcp`
 
         return name_caller(call, so_far)
     if so_far.level >= BLOCK or paths == () or kind not in ("shell", "writes"):
@@ -57,7 +57,7 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
         ignore_case=call.repo.ignores_case,
     )
     if kind == "shell" and (verdict.level < BLOCK or _only_reads(call)):
-        from gitgates.session.shell_commands import name_caller
+        from gitgates.drivers.shell_commands import name_caller
 
         return name_caller(call, so_far)
     return so_far.joined(verdict)
@@ -106,7 +106,7 @@ def judge_write(
 
 
 def _only_reads(call: Call) -> bool:
-    from gitgates.session.reading import is_reading  # only needed for shell commands
+    from gitgates.drivers.reading import is_reading  # only needed for shell commands
 
     return is_reading(call.payload.tool.command)
 

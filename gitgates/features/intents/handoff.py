@@ -7,8 +7,8 @@ from gitgates.features.intents.lease import held_by, holder_of, read_leases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.session.call import Call
-    from gitgates.session.caller import Caller
+    from gitgates.drivers.call import Call
+    from gitgates.drivers.caller import Caller
 
 
 def state(call: Call, caller: Caller) -> dict[str, str]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config, Verdict
+    from gitgates.drivers.call import Call
     from gitgates.git.repo import Repo
-    from gitgates.session.call import Call
 
 _NAME = "intents"
 _SNAPSHOT_S = 15.0  # in a large repository

@@ -6,7 +6,7 @@ are those of gitignore(5), as everywhere in gitgates.
 
 from __future__ import annotations
 
-from gitgates.engine.match import matches, parse
+from gitgates.engine.plan.match import matches, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

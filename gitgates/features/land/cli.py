@@ -13,7 +13,7 @@ from gitgates.core.clean import plain_line
 from gitgates.core.errors import GitgatesError, Interrupted, UsageError
 from gitgates.core.limits import parse_json
 from gitgates.core.types import Config
-from gitgates.engine.listener import Listener
+from gitgates.engine.plan.listener import Listener
 from gitgates.features.land.candidate import build, check_policies, describe_conflict
 from gitgates.features.land.landed import as_fields, as_row
 from gitgates.features.land.lander import Lander, LandSettings, settings_at, slots_of

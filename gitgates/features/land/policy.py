@@ -8,12 +8,12 @@ from gitgates.core.clean import first_few
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.files.overlap import overlaps
-from gitgates.session.facts import NoteEntry
-from gitgates.session.journal import of_kind
+from gitgates.journal.entries import NoteEntry
+from gitgates.journal.journal import of_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
 
 _LIMIT_S = 1.0  # of all comparisons
 _MOST = 3

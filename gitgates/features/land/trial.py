@@ -15,15 +15,15 @@ from gitgates.core.limits import parse_json
 from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, CHECKED_OUT, Event, RefUpdate
-from gitgates.engine.proved import ProvedTree
-from gitgates.engine.signed_keys import maker_of
-from gitgates.engine.walk import unchecked_gates
+from gitgates.drivers.gate_run import event_report
+from gitgates.drivers.git import HookCall, JudgedContent, Judgement, hook_of, plan_event
+from gitgates.engine.plan.walk import unchecked_gates
+from gitgates.engine.reuse.proved import ProvedTree
+from gitgates.engine.reuse.signed_keys import maker_of
 from gitgates.git.paths import tree_paths
 from gitgates.git.settings import counted_in
 from gitgates.report.artifacts import save_run
 from gitgates.report.feedback import feedback
-from gitgates.session.gate_run import event_report
-from gitgates.session.git_hooks import HookCall, JudgedContent, Judgement, hook_of, plan_event
 from gitgates.store import proofs
 from gitgates.store.files import replace_file
 from gitgates.worktree.setup import SetupError
@@ -31,7 +31,7 @@ from gitgates.worktree.setup import SetupError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Decision, GateResult, Plan
-    from gitgates.engine.listener import Listener
+    from gitgates.engine.plan.listener import Listener
     from gitgates.git.repo import Repo
 
 PUSH, COMMIT = "pre-push", "pre-commit"
@@ -168,14 +168,17 @@ class _TrialRun:
             "root_abs": self._repo.root_abs,
             "base": self._trial.base,
             "config": self.call.config.digest if decision.verdict < BLOCK else "",
-            "maker": maker_of(plan.event, self._repo.env),
         }
+        maker = maker_of(plan.event, self._repo.env)
         rows = [
             proofs.proof_of(
                 gates[each.gate],
                 each,
-                exact="" if each.origin.action_digest or each.changed_paths else "1",
-                shared=each.origin.shared,
+                sharing=proofs.Sharing(
+                    each.origin.shared,
+                    "" if each.origin.action_digest or each.changed_paths else "1",
+                    maker,
+                ),
                 **fields,
             )
             for each in (visit.result for visit in decision.visits)

@@ -12,7 +12,7 @@ from gitgates.config.load import load
 from gitgates.core import errors
 from gitgates.core.clean import counted, plain_line
 from gitgates.core.record import Record
-from gitgates.engine.signed_keys import definition_sha256
+from gitgates.engine.reuse.signed_keys import definition_sha256
 from gitgates.features.proof.envelope import Envelope, read_envelope
 from gitgates.features.proof.evidence import SignedEvidence
 from gitgates.features.proof.notes import ProofNotes

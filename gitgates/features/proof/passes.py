@@ -10,7 +10,7 @@ import time
 from gitgates.core.errors import Interrupted
 from gitgates.core.policy import providers
 from gitgates.core.record import lazy
-from gitgates.engine.signed_keys import FoundPass, definition_sha256
+from gitgates.engine.reuse.signed_keys import FoundPass, definition_sha256
 from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import signed
 from gitgates.features.proof.statement import GateProof, RefusedError, Statement

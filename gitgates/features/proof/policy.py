@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitgates.core.types import Config, Verdict
+    from gitgates.drivers.git import HookCall
     from gitgates.features.proof.evidence import SignedEvidence
     from gitgates.features.proof.passes import SignedPasses
     from gitgates.git.repo import Repo
-    from gitgates.session.git_hooks import HookCall
 
 _LIMIT_S = 20.0  # for pushing proofs, while the person's own push waits
 _MOST = "--max-count=200"  # commits of a push whose proofs are signed: the newest

@@ -6,8 +6,8 @@ import time
 
 from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError
-from gitgates.engine.signed_keys import definition_sha256, platform
-from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.engine.plan.walk import BEFORE_A_COMMIT
+from gitgates.engine.reuse.signed_keys import definition_sha256, platform
 from gitgates.features.proof.envelope import Envelope
 from gitgates.features.proof.ssh_keys import sign, signing_key
 from gitgates.features.proof.statement import GateProof, Statement, to_payload
@@ -113,15 +113,15 @@ def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
     """Return a row of the log for signing; None if the commit has another gate, or none."""
     if gate is None or proofs.definition_of(gate) != row.definition:
         return None
-    is_believed = row.maker.startswith(proofs.BELIEVED)
+    is_believed = row.sharing.maker.startswith(proofs.BELIEVED)
     return GateProof(
         gate=row.gate,
         status=row.status,
         definition=definition_sha256(gate),
-        is_exact=bool(row.exact),
-        keys=() if is_believed else tuple(row.shared.split()),
-        origin=row.maker.removeprefix(proofs.BELIEVED) if is_believed else "",
-        maker="" if is_believed else row.maker,
+        is_exact=bool(row.sharing.exact),
+        keys=() if is_believed else tuple(row.sharing.key.split()),
+        origin=row.sharing.maker.removeprefix(proofs.BELIEVED) if is_believed else "",
+        maker="" if is_believed else row.sharing.maker,
         time_s=round(row.time_s, 3),
         duration_s=round(row.duration_s, 3),
         numbers=row.numbers,

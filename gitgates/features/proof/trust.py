@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError, GitError
 from gitgates.core.record import Record
-from gitgates.engine.base import find_base
-from gitgates.engine.visible_content import digest
+from gitgates.engine.findings.base import find_base
+from gitgates.engine.reuse.visible_content import digest
 from gitgates.features.proof import ssh_keys
 from gitgates.features.proof.envelope import read_envelope
 from gitgates.features.proof.statement import RefusedError, Statement, read_payload

@@ -23,7 +23,7 @@ from google.protobuf.message import DecodeError
 
 from gitgates.core.clean import visible_line
 from gitgates.core.record import Record
-from gitgates.engine.visible_content import digest
+from gitgates.engine.reuse.visible_content import digest
 from gitgates.features.remote import protos
 from gitgates.features.remote.connection import Connection, ServerError, status_text
 from gitgates.features.remote.gates import RemoteEnd

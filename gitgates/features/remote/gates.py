@@ -12,7 +12,7 @@ import marshal
 import os
 
 from gitgates.core.record import Record
-from gitgates.engine.plan import AUDIT, REUSE
+from gitgates.engine.plan.plan import AUDIT, REUSE
 from gitgates.proc.helper import Helper, python_argv
 from gitgates.store.files import make_folder, open_state, read_state, remove_file
 

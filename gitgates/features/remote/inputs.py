@@ -7,8 +7,8 @@ import stat
 
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import GitgatesError
-from gitgates.engine.match import select
-from gitgates.engine.visible_content import VisibleContent, digest
+from gitgates.engine.plan.match import select
+from gitgates.engine.reuse.visible_content import VisibleContent, digest
 from gitgates.git.repo import find_repo, without_git
 from gitgates.git.secret_files import is_secret_variable, secret_named
 from gitgates.store.files import link_out
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from gitgates.core.types import Gate
-    from gitgates.engine.visible_content import FileState
+    from gitgates.engine.reuse.visible_content import FileState
     from gitgates.git.repo import Git, Repo
 
 _MOST_BYTES = 1 << 30  # hashed in one run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.clean import utf8, visible_line
-from gitgates.engine.match import select
+from gitgates.engine.plan.match import select
 from gitgates.features.remote.gates import declared_env, local_keys
 from gitgates.features.remote.inputs import Inputs, InputsError, secret_variables
 from gitgates.features.remote.tree import root_of

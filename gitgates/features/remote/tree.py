@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from gitgates.engine.visible_content import FileState
+    from gitgates.engine.reuse.visible_content import FileState
     from gitgates.git.repo import Repo
 
 # Numbers of fields, with the type: 2 for bytes, 0 for a number.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record, lazy
+from gitgates.drivers.start import first_point
+from gitgates.drivers.writers import own_history, unheard
 from gitgates.features.review.config import settings_of, weighting_of
 from gitgates.features.review.facts import (
     COMPLETE,
@@ -16,16 +18,14 @@ from gitgates.features.review.facts import (
 from gitgates.features.review.significance import Significance, weigh
 from gitgates.files.changes import FOREVER_S, in_tree, trees_of
 from gitgates.git.diff import Trees, file_differences, patch_id
-from gitgates.session.start import first_point
-from gitgates.session.writers import own_history, unheard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.agent_types import FileDifference, WorktreeState
+    from gitgates.drivers.call import Call
     from gitgates.features.review.facts import Marker
     from gitgates.features.review.weakened import Weakening
     from gitgates.files.changes import Changes, History
-    from gitgates.session.call import Call
 
 MOST_MARKERS = 3  # the newest only: each one costs a comparison
 _CHANGE = "change"

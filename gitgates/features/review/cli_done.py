@@ -6,6 +6,7 @@ import click
 
 from gitgates.core.clean import plain_line, utf8
 from gitgates.core.errors import BLOCKED, OK, StateError, UsageError
+from gitgates.drivers.shell_commands import digest_of
 from gitgates.features.review.cli_session import ReviewSession, verb
 from gitgates.features.review.config import settings_of
 from gitgates.features.review.facts import (
@@ -17,7 +18,6 @@ from gitgates.features.review.facts import (
     is_strict,
 )
 from gitgates.features.review.reviewer import is_another_reviewer, reviewer_files
-from gitgates.session.shell_commands import digest_of
 from gitgates.store.log import write_ledger
 from gitgates.verbs.approval import require_person
 

@@ -15,10 +15,10 @@ from gitgates.core import environ
 from gitgates.core.clean import first_few, plain, visible_line
 from gitgates.core.errors import BLOCKED, OK, GitgatesError
 from gitgates.core.types import Event, Hook, Plan, Step, make_gate
-from gitgates.engine.job import RunOptions
-from gitgates.engine.listener import Listener
-from gitgates.engine.run import run_plan
-from gitgates.engine.walk import ENDED
+from gitgates.engine.plan.listener import Listener
+from gitgates.engine.plan.walk import ENDED
+from gitgates.engine.run.job import RunOptions
+from gitgates.engine.run.run import run_plan
 from gitgates.features.review.cli_session import ASKING
 from gitgates.features.review.config import settings_of
 from gitgates.hosts import withheld_from_agents

@@ -10,16 +10,16 @@ from gitgates.core import environ
 from gitgates.core.agent_types import WorktreeState
 from gitgates.core.errors import GitError, StateError, UsageError
 from gitgates.core.record import lazy
-from gitgates.engine.command import is_running_here
+from gitgates.drivers.caller import Caller, find_caller
+from gitgates.drivers.dry_call import dry_call
+from gitgates.drivers.shell_commands import OPTION
+from gitgates.drivers.start import record_base
+from gitgates.engine.plan.command import is_running_here
 from gitgates.features.review.change import change_of
 from gitgates.features.review.facts import session_evidence
 from gitgates.git.diff import patch_id
-from gitgates.session.caller import Caller, find_caller
-from gitgates.session.dry_call import dry_call
-from gitgates.session.facts import TIMELINE
-from gitgates.session.journal import fact_of
-from gitgates.session.shell_commands import OPTION
-from gitgates.session.start import record_base
+from gitgates.journal.entries import TIMELINE
+from gitgates.journal.journal import fact_of
 from gitgates.store.messages import Message
 from gitgates.verbs.group import VerbGroup
 from gitgates.verbs.repository import configuration, current_repo, post_message
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.types import Config
+    from gitgates.drivers.call import Call
     from gitgates.features.review.change import SessionChange
     from gitgates.features.review.facts import Evidence
     from gitgates.git.repo import Repo
-    from gitgates.session.call import Call
 
 ASKING = "review-opinions"  # marks a run that asks for opinions; no host has such a hook
 _HELP = ("-h", "--help")

@@ -9,6 +9,8 @@ import click
 from gitgates.core.clean import plain_line, utf8
 from gitgates.core.errors import OK
 from gitgates.core.types import Verdict
+from gitgates.drivers.breaker import BLOCKED, BREAKER, PASSED
+from gitgates.drivers.caller import ago
 from gitgates.features.review import policy as review
 from gitgates.features.review import text as review_text
 from gitgates.features.review.change import MOST_MARKERS
@@ -18,8 +20,6 @@ from gitgates.features.review.end import OFF, ReviewRuling
 from gitgates.features.review.facts import CLAIM, COMPLETE, SKIP
 from gitgates.features.review.text import describe_evidence
 from gitgates.features.review.weakened import weakened_lines
-from gitgates.session.breaker import BLOCKED, BREAKER, PASSED
-from gitgates.session.caller import ago
 from gitgates.verbs.output import format_option, print_json, table
 
 TYPE_CHECKING = False

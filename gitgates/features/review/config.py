@@ -6,17 +6,18 @@ from gitgates.config.load import table_of
 from gitgates.core.lifecycle import ENDING_HOOKS
 from gitgates.core.policy import Need
 from gitgates.core.record import Record
-from gitgates.engine.hooks import matches_agent
-from gitgates.session.needs import agent_hooks
+from gitgates.drivers.needs import agent_hooks
+from gitgates.engine.plan.hooks import matches_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.agent_types import Payload
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
 
 GATE = "review"
+REVIEWER = "reviewer"  # stands for the gate where a reviewer may not end without a decision
 # Time for the policy's own git commands in a large repository, in addition to the gates' time.
 _ASSESSING_S = 45.0
 _SNAPSHOT_S = 25.0

@@ -13,6 +13,8 @@ from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import GitError, StateError
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.drivers.breaker import BLOCKED, BREAKER, PASSED, reached
+from gitgates.drivers.writers import unheard
 from gitgates.features.review import text as review_text
 from gitgates.features.review.change import SessionChange, change_of
 from gitgates.features.review.config import GATE, settings_of
@@ -28,15 +30,13 @@ from gitgates.features.review.facts import (
     is_strict,
 )
 from gitgates.features.review.text import MOST_BLOCKS, ReviewRequest
-from gitgates.session.breaker import BLOCKED, BREAKER, PASSED, reached
-from gitgates.session.facts import ANY
-from gitgates.session.writers import unheard
+from gitgates.journal.entries import ANY
 from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.drivers.call import Call
     from gitgates.features.review.facts import Marker
-    from gitgates.session.call import Call
 
 OFF = "off"  # no review is required at all
 _WEAKENED = "weakened"  # names a round that only reports weakened checks

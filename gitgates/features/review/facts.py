@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import WorktreeState
 from gitgates.core.record import LazyRecord, Record
-from gitgates.features.review.config import GATE, settings_of
+from gitgates.features.review.config import GATE, REVIEWER, settings_of
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.session.facts import RoundEntry
-from gitgates.session.journal import Projection, entry, is_a, point_of
+from gitgates.journal.entries import RoundEntry
+from gitgates.journal.journal import Projection, entry, is_a, point_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.session.call import Call
-    from gitgates.session.journal import Fact
+    from gitgates.drivers.call import Call
+    from gitgates.journal.journal import Fact
 
 
 COMPLETE = "COMPLETE"
@@ -187,14 +187,14 @@ def _decision(state: Fact, fact: Fact) -> None:
 
 
 def _round(state: Fact, fact: Fact) -> None:
-    if fact["gates"] != GATE:
-        return
     prompt, outcome = str(fact["prompt"]), str(fact["outcome"])
-    if fact.get("sent_back"):
+    if fact["gates"] == REVIEWER:
         agent = str(fact.get("agent", ""))
         times = state["sent_back"].get(agent, 0) + (outcome == "blocked")
         state["sent_back"] = {**state["sent_back"], agent: times}
         _began(state, {"tree": "", **fact})  # it reviews again
+        return
+    if fact["gates"] != GATE:
         return
     state["rulings"] += ((prompt, str(fact.get("tree", "")), outcome),)
     if outcome != "blocked":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gitgates.session.dry_call import ask_agent_hook
+from gitgates.drivers.dry_call import ask_agent_hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.session.call import Call
-    from gitgates.session.caller import Caller
+    from gitgates.drivers.call import Call
+    from gitgates.drivers.caller import Caller
 
 
 def state(call: Call, _caller: Caller) -> dict[str, str]:

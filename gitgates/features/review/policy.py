@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, STOP, WARN, Verdict
-from gitgates.engine.hooks import matches_agent
+from gitgates.drivers.start import record_base
+from gitgates.engine.plan.hooks import matches_agent
 from gitgates.features.review.config import (
     asks_for_review,
     is_asked,
@@ -20,16 +21,15 @@ from gitgates.features.review.config import (
 )
 from gitgates.files.points import has_changed_since
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.session.facts import TIMELINE
-from gitgates.session.start import record_base
+from gitgates.journal.entries import TIMELINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitgates.core.types import Config
+    from gitgates.drivers.call import Call
     from gitgates.git.repo import Repo
-    from gitgates.session.call import Call
 
 
 needs = review_needs
@@ -98,7 +98,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if call.payload.kind == "before-tool":
         if call.payload.tool.kind not in ("shell", "ours"):
             return so_far
-        from gitgates.session.shell_commands import name_caller  # other tools do not need it
+        from gitgates.drivers.shell_commands import name_caller  # other tools do not need it
 
         return name_caller(call, so_far)
     ran = _review_that_ran(call, so_far)

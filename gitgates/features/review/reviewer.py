@@ -9,7 +9,7 @@ import os
 
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.review.config import (
-    GATE,
+    REVIEWER,
     is_asked,
     is_review_on,
     is_reviewer,
@@ -26,8 +26,8 @@ from gitgates.features.review.facts import (
     TokenEntry,
 )
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.session.facts import RoundEntry
-from gitgates.session.journal import is_a, of_kind
+from gitgates.journal.entries import RoundEntry
+from gitgates.journal.journal import is_a, of_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import ToolKind
     from gitgates.core.policy import WantedAgent
     from gitgates.core.types import Config
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
     from gitgates.store.log import Fact
 
 ON, OFF = "on", "off"
@@ -113,7 +113,7 @@ def is_another_reviewer(facts: Iterable[Fact], files: Mapping[str, str]) -> bool
 
     `facts`: the session's journal; `files`: the result of `reviewer_files`.
     """
-    from gitgates.session.tampering import digest_of_file, digests_in
+    from gitgates.drivers.tampering import digest_of_file, digests_in
 
     now = {name: digest_of_file(path_abs) for name, path_abs in files.items()}
     for fact in facts:
@@ -322,7 +322,7 @@ def _end(call: Call) -> Verdict | None:
     times = change.evidence.sent_back.get(agent, 0)
     is_last = times >= _MOST_SENT_BACK
     outcome = "breaker" if is_last else "blocked"
-    entry = call.round(GATE, outcome, prompt="", sent_back=True, tree=call.point.tree)
+    entry = call.round(REVIEWER, outcome, prompt="", tree=call.point.tree)
     if not is_last:
         return _send_back(call, entry, was_posted=bool(decisions))
     text = (
@@ -359,7 +359,7 @@ def repeat(call: Call, answer: str) -> Verdict | None:
 
 def _new_token(agent: str, key: str) -> tuple[str, TokenEntry]:
     """Return a reviewer's new token, and its journal entry. `key`: the event's."""
-    from gitgates.session.shell_commands import digest_of  # few events need it
+    from gitgates.drivers.shell_commands import digest_of  # few events need it
 
     token = os.urandom(_TOKEN_BYTES).hex()
     return token, TokenEntry(agent, digest_of(token), key)

@@ -12,7 +12,7 @@ import itertools
 
 from gitgates.core.clean import first_few
 from gitgates.core.record import Record
-from gitgates.engine import match
+from gitgates.engine.plan import match
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

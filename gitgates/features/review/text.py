@@ -10,7 +10,7 @@ from shlex import quote
 
 from gitgates.core.clean import plain_line
 from gitgates.core.record import Record
-from gitgates.engine.hooks import matches_agent
+from gitgates.engine.plan.hooks import matches_agent
 from gitgates.features.review.facts import ISSUES
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 

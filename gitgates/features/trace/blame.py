@@ -11,9 +11,9 @@ import os
 from itertools import groupby
 
 from gitgates.core.record import Record
+from gitgates.drivers import recorder
 from gitgates.files.memory import Memory
 from gitgates.files.points import GATE, point_at, record
-from gitgates.session import recorder
 from gitgates.store.log import utc
 
 TYPE_CHECKING = False

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.core.types import Config, Verdict
+    from gitgates.drivers.call import Call
+    from gitgates.drivers.recorder import OpenCall, Origin
     from gitgates.files.points import Point
     from gitgates.git.repo import Repo
-    from gitgates.session.call import Call
-    from gitgates.session.recorder import OpenCall, Origin
     from gitgates.store.log import Fact
 
 always = True
@@ -77,7 +77,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
     Raises: StateError if files cannot be read or written; GitError if git fails.
     """
-    from gitgates.session import recorder  # rarely needed: the trace is usually off
+    from gitgates.drivers import recorder  # rarely needed: the trace is usually off
 
     is_start = call.kind == "session-start"
     observed = (recorder.begin if is_start else recorder.observe)(call)

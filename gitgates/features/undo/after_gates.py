@@ -6,13 +6,13 @@ import time
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import WARN, Verdict
+from gitgates.drivers import recorder
 from gitgates.features.undo.settings import file_limits, settings_of
 from gitgates.files.prune import prune
-from gitgates.session import recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
 
 __all__ = ["decide", "file_limits"]
 

@@ -13,6 +13,8 @@ from gitgates.core import errors
 from gitgates.core.clean import counted, first_few, plain_line, visible_line
 from gitgates.core.errors import UsageError
 from gitgates.core.record import Record
+from gitgates.drivers.caller import identify
+from gitgates.drivers.recorder import writer
 from gitgates.features.undo import put_back, undoing
 from gitgates.features.undo.git_back import Wish
 from gitgates.features.undo.moments import (
@@ -29,9 +31,7 @@ from gitgates.files.memory import Memory
 from gitgates.files.points import PERSON, UNDO, latest, record
 from gitgates.git.repo import nul_split
 from gitgates.hosts import calling_session, is_called_by_agent
-from gitgates.session import facts
-from gitgates.session.caller import identify
-from gitgates.session.recorder import writer
+from gitgates.journal import entries as facts
 from gitgates.store.log import file_name, utc
 from gitgates.store.proofs import age
 from gitgates.verbs.approval import require_person

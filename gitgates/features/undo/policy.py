@@ -13,14 +13,14 @@ from gitgates.core.errors import GitgatesError
 from gitgates.core.guarded import has_rules, setting_of
 from gitgates.core.policy import Need
 from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.drivers.needs import is_guardable
 from gitgates.features.undo.settings import file_limits, settings_of
-from gitgates.session.needs import is_guardable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
 
 __all__ = ["decide", "file_limits", "needs"]
 _LOOK_S = 30.0  # the first look at a large repository
@@ -50,7 +50,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if call.is_dry or not (is_on or payload.tool.kind == "shell"):
         return so_far
     if call.kind == "before-tool" and payload.tool.kind in ("shell", "ours"):
-        from gitgates.session.shell_commands import name_caller  # so that it may undo its own turn
+        from gitgates.drivers.shell_commands import name_caller  # so that it may undo its own turn
 
         so_far = name_caller(call, so_far)
     if so_far.level >= BLOCK or so_far.final or _is_nothing(call):
@@ -75,7 +75,7 @@ def _is_nothing(call: Call) -> bool:
     """Return whether a command only reads, and its event closes no open call."""
     if call.payload.tool.kind != "shell" or os.path.exists(f"{call.repo.state_abs}/recorder.calls"):
         return False
-    from gitgates.session.reading import is_reading
+    from gitgates.drivers.reading import is_reading
 
     return bool(call.payload.tool.command) and is_reading(call.payload.tool.command)
 

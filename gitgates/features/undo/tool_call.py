@@ -7,16 +7,16 @@ import os
 from gitgates.core.errors import GitgatesError
 from gitgates.core.guarded import has_rules, setting_of
 from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.drivers import recorder
 from gitgates.features.undo.settings import settings_of
 from gitgates.files.look import TimeOver
-from gitgates.session import recorder
-from gitgates.session.facts import NoteEntry
+from gitgates.journal.entries import NoteEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.drivers.call import Call
     from gitgates.features.undo.answer import Answer
     from gitgates.files.look import Look
-    from gitgates.session.call import Call
 
 _NOT_SAVED = "gitgates: too large to be saved before an agent changes them: "
 _LARGE = ("larger than", "too large", "all ignored files together")

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
-    from gitgates.session.call import Call
+    from gitgates.drivers.call import Call
 
 _BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
 _ENDS: tuple[EventKind, ...] = ("turn-end", "subagent-end")

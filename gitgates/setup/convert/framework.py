@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from gitgates.engine.command import FILE_STAGES, MESSAGE_STAGES, uses_arguments
+from gitgates.engine.plan.command import FILE_STAGES, MESSAGE_STAGES, uses_arguments
 from gitgates.setup.convert.globs import NoPatternError, from_regex
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, only_set
 from gitgates.setup.install.framework import FILE, read_hooks, stages_of

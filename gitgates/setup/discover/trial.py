@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from gitgates.config.load import load
 from gitgates.core.clean import plain_line
 from gitgates.core.types import Config, Gate, GateResult, Hook, make_gate
-from gitgates.engine.job import Deadline, RunOptions
-from gitgates.engine.plan import REMOTE, REUSE, make_plan
-from gitgates.engine.run import run_plan
-from gitgates.engine.walk import describe
+from gitgates.engine.plan.plan import REMOTE, REUSE, make_plan
+from gitgates.engine.plan.walk import describe
+from gitgates.engine.run.job import Deadline, RunOptions
+from gitgates.engine.run.run import run_plan
 from gitgates.files.stored import look_as_stored
 from gitgates.git.paths import tracked_paths
 from gitgates.hosts.git import decode_by_hand
@@ -29,7 +29,7 @@ from gitgates.worktree.lock_files import INSTALL_COMMANDS
 from gitgates.worktree.setup import WorktreeSettings, worktree_settings
 
 if TYPE_CHECKING:
-    from gitgates.engine.listener import Listener
+    from gitgates.engine.plan.listener import Listener
     from gitgates.git.repo import Repo
     from gitgates.setup.discover.candidates import GateCandidate, Outcomes
 

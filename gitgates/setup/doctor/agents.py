@@ -11,15 +11,15 @@ from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import TOOL_EVENTS, kind_of
 from gitgates.core.record import Record
 from gitgates.core.types import Config
+from gitgates.drivers.installed import is_switched_off
+from gitgates.drivers.needs import agents_wanted, is_reason, policies_on
+from gitgates.drivers.told_once import unread_in
 from gitgates.edit import user_file
-from gitgates.engine.hooks import matches_agent
+from gitgates.engine.plan.hooks import matches_agent
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook
-from gitgates.session.installed import is_switched_off
-from gitgates.session.needs import agents_wanted, is_reason, policies_on
-from gitgates.session.told_once import unread_in
 from gitgates.setup.doctor.hooks import Subject
 from gitgates.setup.install import agent_needs, agents
 from gitgates.setup.install.agent_needs import entries

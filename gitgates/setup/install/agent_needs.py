@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_OF, kind_of
 from gitgates.core.policy import Need
 from gitgates.core.types import Config
-from gitgates.engine.hooks import hook_at, host_limit_s
+from gitgates.drivers.needs import agent_hooks, agents_wanted, git_hooks, join_needs, needed_events
+from gitgates.engine.plan.hooks import hook_at, host_limit_s
 from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.settings.base import Entry, InstalledHook, split
-from gitgates.session.needs import agent_hooks, agents_wanted, git_hooks, join_needs, needed_events
 
 _AFTER_TOOL = HOOK_OF["after-tool"]
 

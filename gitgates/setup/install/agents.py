@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from gitgates.core.errors import ConfigError, StateError, UsageError
 from gitgates.core.record import Record
 from gitgates.core.types import Config
+from gitgates.drivers.needs import agents_wanted
 from gitgates.edit import user_file
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, bare, committed, is_our_command, unguarded
-from gitgates.session.needs import agents_wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gitgates.core.types import Config
 from gitgates.edit.user_file import content
-from gitgates.engine.plan import framework_gate
+from gitgates.engine.plan.plan import framework_gate
 from gitgates.git.previous_hook import is_of_framework
 from gitgates.setup.install.managers import FRAMEWORK, called_hooks, recognise
 from gitgates.setup.task_files import parse, read_text, tables, texts

@@ -9,8 +9,8 @@ from gitgates.config.values import did_you_mean
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.core.types import Config
+from gitgates.drivers.needs import git_hooks
 from gitgates.git.repo import current_folder, find_repo
-from gitgates.session.needs import git_hooks
 from gitgates.setup.install import githooks
 from gitgates.setup.install.hookspath import hooks_folder, require_usable
 from gitgates.setup.install.managers import FRAMEWORK

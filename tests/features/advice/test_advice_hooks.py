@@ -19,6 +19,7 @@ from gitgates.config.load import load
 from gitgates.core.lifecycle import AGENT_KINDS, GIT_KINDS
 from gitgates.core.policy import Need, policies_at
 from gitgates.core.types import Config
+from gitgates.drivers.needs import git_hooks, needed_events
 from gitgates.features.advice.items import (
     Advice,
     Identity,
@@ -29,7 +30,6 @@ from gitgates.features.advice.items import (
     identify,
     target_of,
 )
-from gitgates.session.needs import git_hooks, needed_events
 
 
 @pytest.fixture(autouse=True)

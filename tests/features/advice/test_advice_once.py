@@ -11,7 +11,7 @@ import pytest
 from conftest import Repo
 from session_support import begin
 
-from gitgates.session.rules import with_approvals
+from gitgates.drivers.rules import with_approvals
 from gitgates.store.log import Journal
 
 ADVICE = """

@@ -7,7 +7,7 @@ from agent_support import COUNT, Agent
 from conftest import Repo
 from session_support import begin
 
-from gitgates.engine.failures import split
+from gitgates.engine.findings.failures import split
 
 # Each line with BAD is a failure of its own.
 BY_LINE = f"""

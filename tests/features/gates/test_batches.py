@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gitgates.config.load import load
+from gitgates.drivers.agent import respond
 from gitgates.hosts import agent_host
-from gitgates.session.driver import respond
 from gitgates.setup.install import agent_needs
 
 if TYPE_CHECKING:

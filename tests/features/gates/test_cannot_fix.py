@@ -13,9 +13,9 @@ import pytest
 from agent_support import begin as played
 from conftest import Repo
 
-from gitgates.session.facts import Session, fold
-from gitgates.session.journal import fact_of
-from gitgates.session.shell_commands import caller_entry
+from gitgates.drivers.shell_commands import caller_entry
+from gitgates.journal.entries import Session, fold
+from gitgates.journal.journal import fact_of
 from gitgates.store.log import Journal, session_journal
 
 CONFIG = """

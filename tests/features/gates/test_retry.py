@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Hook
-from gitgates.session import breaker
-from gitgates.session.breaker import (
+from gitgates.drivers import breaker
+from gitgates.drivers.breaker import (
     BLOCKED,
     BREAKER,
     CANNOT_FIX,
@@ -22,7 +22,7 @@ from gitgates.session.breaker import (
     Attempt,
     Ruling,
 )
-from gitgates.session.facts import Session, fold
+from gitgates.journal.entries import Session, fold
 
 if TYPE_CHECKING:
     from gitgates.core.types import Level

@@ -10,8 +10,8 @@ from conftest import Repo
 from doctor_support import examine
 from guard_support import Guard
 
+from gitgates.drivers.agent import respond
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.session.driver import respond
 
 CONFIG = '[gates.check]\ncommand = "true"\n[hooks.Stop]\ngates = ["check"]\n'
 # agent → files of a project that switch its hooks off, and what stands there then

@@ -11,10 +11,10 @@ from conftest import Repo
 from doctor_support import CONFIG, Said, examine, healthy
 from terminal_support import on_terminal
 
+from gitgates.drivers.shell_commands import caller_entry
 from gitgates.features.trace.ledger import append, summary
 from gitgates.git.repo import find_repo
-from gitgates.session.journal import fact_of
-from gitgates.session.shell_commands import caller_entry
+from gitgates.journal.journal import fact_of
 from gitgates.store.log import session_journal
 from gitgates.verbs.approval import new_token
 

@@ -18,7 +18,7 @@ from conftest import Repo, timeless
 from hook_support import commit
 from proof_support import envelope_of, make_key, sign_with, signer
 
-from gitgates.engine.signed_keys import platform
+from gitgates.engine.reuse.signed_keys import platform
 from gitgates.features.evidence.commit_evidence import MISSING
 from gitgates.features.evidence.verification import verify
 from gitgates.features.proof.evidence import SignedEvidence

@@ -168,7 +168,10 @@ def _proved(machines: tuple[Machine, Machine]) -> tuple[Machine, Machine]:
 
 def test_what_one_has_proved_no_other_runs(proved: tuple[Machine, Machine]) -> None:
     first, second = proved
-    assert all(row.shared and row.exact and not row.maker for row in rows(first).values())
+    assert all(
+        row.sharing.key and row.sharing.exact and not row.sharing.maker
+        for row in rows(first).values()
+    )
     said = timeless(second.run("run", "--all-files").encode())
     assert "whole  reused         0.00 s  a@example.com, " in said
     assert second.ran() == []
@@ -179,7 +182,7 @@ def test_what_one_has_proved_no_other_runs(proved: tuple[Machine, Machine]) -> N
     second.git("commit", "-q", "--allow-empty", "-m", "again")
     assert second.ran() == []
     (row,) = [row for row in rows(second).values() if row.gate == "whole"]
-    assert (row.status, row.maker) == ("passed", "signer a@example.com")
+    assert (row.status, row.sharing.maker) == ("passed", "signer a@example.com")
     second.sign("HEAD", "--not", "--remotes")
     again = second.git("rev-parse", "HEAD^{tree}")
     (line,) = [
@@ -314,9 +317,9 @@ def test_passes_of_agents(machines: tuple[Machine, Machine]) -> None:
     assert len(first.ran()) == 2
     change(first, a="new\n")  # a person commits what the agent has checked
     assert first.ran() == []
-    makers = {gate: row.maker for gate, row in rows(first).items()}
+    makers = {gate: row.sharing.maker for gate, row in rows(first).items()}
     assert makers == {"whole": "agent", "files": "agent"}
-    assert all(row.shared for row in rows(first).values())
+    assert all(row.sharing.key for row in rows(first).values())
     first.publish()
     second.clone()
     said = second.run("run", "--all-files")
@@ -336,7 +339,7 @@ def test_gates_of_a_push(machines: tuple[Machine, Machine]) -> None:
     assert first.ran() == ["whole", "files a.txt"]
     base = first.git("rev-parse", "origin/main")
     assert {row.base for row in rows(first, "pre-push").values()} == {base}
-    assert all(row.shared and row.exact for row in rows(first, "pre-push").values())
+    assert all(row.sharing.key and row.sharing.exact for row in rows(first, "pre-push").values())
     first.sign("HEAD^!")
     first.git("push", "-q", "--no-verify", "origin", "main", "refs/notes/gitgates")
     second.clone()

@@ -96,9 +96,8 @@ def test_what_somebody_else_has_run_is_signed_as_theirs(gated: Repo) -> None:
     commit(gated, "a.py")
     state = str(gated.path / ".git/gitgates")
     rows = [row for row in proofs.read_all(state) if row.gate == "py"]
-    later = rows[-1]._replace(
-        maker=f"{proofs.BELIEVED}bob@example.com", shared="1" * 64, time_s=rows[-1].time_s + 1
-    )
+    sharing = proofs.Sharing("1" * 64, maker=f"{proofs.BELIEVED}bob@example.com")
+    later = rows[-1]._replace(sharing=sharing, time_s=rows[-1].time_s + 1)
     proofs.append(state, [later])
     (statement,) = of_head(gated)
     py = {proof.gate: proof for proof in statement.gates}["py"]
@@ -112,7 +111,8 @@ def test_what_an_earlier_version_has_recorded_is_signed(gated: Repo, recorded: s
     """It had a digest of programs there, and none for what had seen other files."""
     commit(gated, "a.py")
     state = str(gated.path / ".git/gitgates")
-    proofs.append(state, [row._replace(exact=recorded) for row in proofs.read_all(state)])
+    sharing = proofs.Sharing(exact=recorded)
+    proofs.append(state, [row._replace(sharing=sharing) for row in proofs.read_all(state)])
     (statement,) = of_head(gated)
     assert {proof.is_exact for proof in statement.gates} == {bool(recorded)}
 

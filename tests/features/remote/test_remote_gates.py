@@ -143,7 +143,7 @@ def test_output_that_replaces_what_was_written(
     repo: Repo, out: Path, monkeypatch: pytest.MonkeyPatch, commands: int
 ) -> None:
     if commands > 1:
-        monkeypatch.setattr("gitgates.engine.job.argument_limit", lambda _env: 40)
+        monkeypatch.setattr("gitgates.engine.run.job.argument_limit", lambda _env: 40)
     paths = tuple(f"{number:020}" for number in range(commands))
     ended = run(repo, BUSY, gate("goes", "replaced", pass_files=True), paths=paths)
     goes = ended["goes"]

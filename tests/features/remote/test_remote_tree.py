@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from conftest import Repo
 
-from gitgates.engine import visible_content
+from gitgates.engine.reuse import visible_content
 from gitgates.features.remote.inputs import InputsError
 from gitgates.features.remote.protos import message
 from gitgates.features.remote.tree import Digest, InputRoot, digest_of, input_root

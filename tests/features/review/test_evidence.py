@@ -77,12 +77,12 @@ def test_a_claim_uses_up_no_token() -> None:
 def test_a_sub_agent_saw_what_was_there_when_it_began_or_was_sent_back_last() -> None:
     began = {"what": "review-began", "agent": "a", "tree": "t"}
     assert told(began, {**began, "tree": "u"}).starting_points == {"a": WorktreeState("u", "", 2.0)}
-    back = {**block(""), "sent_back": True, "agent": "a", "tree": "v"}
+    back = {**block(""), "gates": "reviewer", "agent": "a", "tree": "v"}
     assert told(began, back).starting_points == {"a": WorktreeState("v", "", 2.0)}
 
 
 def test_reviewers_that_were_sent_back() -> None:
-    back = {**block(""), "sent_back": True, "agent": "a"}
+    back = {**block(""), "gates": "reviewer", "agent": "a"}
     found = told(back, back, {**back, "agent": "b"})
     assert (found.sent_back, found.blocks) == ({"a": 2, "b": 1}, {})
 

@@ -7,7 +7,7 @@ import itertools
 from config_support import table
 from each_case import each_case
 
-from gitgates.engine import match
+from gitgates.engine.plan import match
 from gitgates.features.review import significance
 from gitgates.features.review.config import Weighting
 from gitgates.features.review.significance import Kind, _parse, _selects, kinds_of

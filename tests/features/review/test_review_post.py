@@ -149,7 +149,7 @@ def test_a_decision_is_of_what_the_reviewer_saw(agent: Agent) -> None:
     assert f"{KEPT}the reviewer decided on older content\n" in said(agent.repo)
     # Sent back, it has looked again.
     now = document(agent.repo)["now"]["tree"]
-    back = {"what": "round", "gates": "review", "outcome": "blocked", "sent_back": True}
+    back = {"what": "round", "gates": "reviewer", "outcome": "blocked"}
     journal(agent, {**back, "agent": "r1", "prompt": "", "tree": now})
     other = hashlib.sha256(b"other").hexdigest()
     journal(agent, {"what": "token", "agent": "r1", "digest": other})

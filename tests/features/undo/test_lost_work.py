@@ -13,8 +13,8 @@ from agent_support import begin as begin_session
 from conftest import Repo
 from points_support import files_of, found, undo
 
+from gitgates.drivers import recorder
 from gitgates.features.undo.moments import recorded
-from gitgates.session import recorder
 from gitgates.store.log import Journal
 
 if TYPE_CHECKING:

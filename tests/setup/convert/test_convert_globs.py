@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gitgates.engine.match import select
+from gitgates.engine.plan.match import select
 from gitgates.setup.convert.globs import (
     NoPatternError,
     from_doublestar,

@@ -16,7 +16,7 @@ from terminal_support import on_terminal
 from gitgates.cli.init import command
 from gitgates.config.load import load
 from gitgates.core.types import GateResult
-from gitgates.engine.job import Deadline
+from gitgates.engine.run.job import Deadline
 from gitgates.setup.discover import trial
 from gitgates.setup.discover.candidates import GateCandidate
 

@@ -15,7 +15,7 @@ from config_support import table
 import gitgates
 from gitgates.core.lifecycle import GATES_OWN_TIME, HOOK_POINTS, kind_of
 from gitgates.core.types import Config, Hook
-from gitgates.engine.hooks import matches_agent
+from gitgates.engine.plan.hooks import matches_agent
 from gitgates.features.review.config import Review
 from gitgates.hosts.agents.claude import HOST
 from gitgates.hosts.agents.claude.settings import PLUGIN as COMMAND

@@ -1,0 +1,1 @@
+"""Handle one event, of git or of an agent."""

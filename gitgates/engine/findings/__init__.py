@@ -1,0 +1,1 @@
+"""What the output of a gate tells: failures, numbers, nothing checked."""

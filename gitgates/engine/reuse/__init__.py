@@ -1,0 +1,1 @@
+"""Reuse passes for the same content."""
