@@ -237,7 +237,6 @@ def _file(shared_state_abs: str, content: str) -> str:
 
 def _line(proof: Proof) -> bytes:
     fields = proof._asdict() | dict(zip(_SHARING, proof.sharing, strict=True))
-    del fields["sharing"]
     fields |= {"time_s": f"{proof.time_s:.3f}", "duration_s": f"{proof.duration_s:.3f}"}
     marks = [failure[:2] for failure in proof.failures]
     fields |= {"numbers": _to_json(proof.numbers), "failures": _to_json(marks)}

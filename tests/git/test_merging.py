@@ -8,8 +8,8 @@ import pytest
 from conftest import Repo
 from land_support import BY, begin, branch, opened
 
+from gitgates.features.land.candidate import merge_in_checkout
 from gitgates.git.merging import Building, ConflictError, merge_trees, merges_in_memory
-from gitgates.worktree.merging import merge_in_checkout
 
 if TYPE_CHECKING:
     from gitgates.git.merging import Merge

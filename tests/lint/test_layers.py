@@ -32,8 +32,8 @@ COLD = (
     *("cli/", "verbs/", "setup/"),
     "config/edit.py",  # writes settings, with tomlkit
     "config/file_types.py",  # of gates that have types, with identify
-    "features/advice/edit.py",
-    "features/intents/requests.py",  # writes a scope, with tomlkit
+    "features/advice/cli.py",
+    "features/intents/cli.py",  # writes a scope, with tomlkit
     "features/trace/blame.py",  # reads objects, with dulwich
     # Of a process that talks to a server of the Remote Execution API, with grpcio.
     *("features/remote/connection.py", "features/remote/execution.py"),

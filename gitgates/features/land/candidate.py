@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from gitgates.core.clean import counted, plain_line
-from gitgates.core.errors import GitgatesError
+from gitgates.core.errors import GitError, GitgatesError
 from gitgates.core.policy import functions_of
 from gitgates.git.merging import (
     Building,
@@ -15,7 +16,7 @@ from gitgates.git.merging import (
     merges_in_memory,
 )
 from gitgates.report.feedback import fenced
-from gitgates.worktree.merging import merge_in_checkout
+from gitgates.worktree.checkouts import check_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,3 +91,23 @@ def describe_conflict(repo: Repo, base: str, entry: Landing, error: ConflictErro
         parts.append(f"And: {more}")
     steps = f"git merge {target}, resolve the conflicts, commit, and run `gitgates land` again."
     return "\n\n".join((*parts, f"## What to do now\nOn `{branch}`: {steps}"))
+
+
+def merge_in_checkout(repo: Repo, ours: str, theirs: str) -> str:
+    """Return the tree of a merge that an old git makes in a private checkout.
+
+    Raises: as `merge_trees`.
+    """
+    objects = repo.git.lines("rev-parse", "--git-path", "objects")[0]
+    with check_out(repo, ours, None) as checkout:
+        env = {**checkout.repo.env, "GIT_OBJECT_DIRECTORY": os.path.join(repo.root_abs, objects)}
+        git = checkout.repo._replace(env=env).git
+        completed = git.ask("merge", "--quiet", "--no-commit", "--no-ff", theirs)
+        unmerged = git.names("diff", "--name-only", "--diff-filter=U", "-z")
+        if completed.exit_status and not unmerged:
+            raise GitError(f"{theirs[:_SHORT]}: {os.fsdecode(completed.stderr).strip()}")
+        git.out("add", "--all")  # with git's marks
+        tree = git.out("write-tree").decode().strip()
+    if unmerged:
+        raise ConflictError(unmerged, tree)
+    return tree

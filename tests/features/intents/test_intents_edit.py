@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.core.errors import ConfigError
+from gitgates.features.intents.cli import add_pattern
 from gitgates.features.intents.parse import parse
-from gitgates.features.intents.requests import add_pattern
 from gitgates.features.intents.scope import wrong_pattern
 from gitgates.store.files import replace_unchanged
 
