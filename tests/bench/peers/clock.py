@@ -31,6 +31,8 @@ auto = 0
 defaultBranch = main
 """
 
+_OF_HYPERFINE = ("HYPERFINE_RANDOMIZED_ENVIRONMENT_OFFSET", "HYPERFINE_ITERATION")
+
 
 class Wrong(SystemExit):
     """Something measured did not do what it says: there is no figure of it."""
@@ -116,7 +118,8 @@ class Clock:
     def _time(self, case: Case, turn: int) -> Sample:
         printed = self.folder / "printed"
         there, output = shlex.quote(str(case.folder)), shlex.quote(str(printed))
-        script = f"cd {there} && exec </dev/null >{output} 2>&1 && exec {case.command}"
+        unset = f"unset {' '.join(_OF_HYPERFINE)}"  # they differ each time, so no pass is reused
+        script = f"cd {there} && {unset} && exec </dev/null >{output} 2>&1 && exec {case.command}"
         argv = ["sh", "-c", script]
         env = {**self.env, **dict(case.env)}
         timer = self._by_hyperfine if self.hyperfine else _by_own_clock
